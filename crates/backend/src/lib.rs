@@ -1,0 +1,1 @@
+//! Record segments by revision, small tables, the manifest, space reclaim.

@@ -1,0 +1,1 @@
+//! A small gRPC client for etcd-compatible servers.

@@ -1,0 +1,1 @@
+//! Leases: the replicated table and the leader-local deadlines.

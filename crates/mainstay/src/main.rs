@@ -1,0 +1,3 @@
+//! The one binary: server, command-line client, load generator.
+
+fn main() {}

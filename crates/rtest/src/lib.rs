@@ -1,0 +1,1 @@
+//! Real processes under faults, compared with real etcd and with an acknowledgement recorder.

@@ -1,0 +1,1 @@
+//! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.

@@ -1,0 +1,1 @@
+//! The simulator: one thread, one seed, simulated disk and clock, faults and invariants.

@@ -1,0 +1,1 @@
+//! The replicated state machine: applies log entries to keyspace, leases, watchers, alarms, members.

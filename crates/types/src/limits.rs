@@ -1,0 +1,29 @@
+//! Every limit of the product, each with its reason and etcd's default.
+
+/// Largest log entry a client may cause (`--max-request-bytes`); etcd's default.
+pub const REQUEST_BYTES_MAX: usize = 1_572_864;
+/// What a gRPC message may exceed the request limit by; etcd's constant.
+pub const GRPC_OVERHEAD_BYTES: usize = 524_288;
+/// Most operations in each list of a txn (`--max-txn-ops`); etcd's default.
+pub const TXN_OPS_MAX: usize = 128;
+/// Backend quota when the flag is 0; etcd's default.
+pub const QUOTA_BYTES_DEFAULT: i64 = 2_147_483_648;
+/// What the quota counts for a record beside its key and value; etcd's constant.
+pub const QUOTA_RECORD_OVERHEAD_BYTES: i64 = 256;
+/// What the quota counts for a lease grant; etcd's constant.
+pub const QUOTA_LEASE_BYTES: i64 = 64;
+/// Largest lease TTL in seconds; etcd's constant.
+pub const LEASE_TTL_MAX: i64 = 9_000_000_000;
+/// Committed entries that may wait to be applied before proposals are refused; etcd's constant.
+pub const APPLY_LAG_MAX: u64 = 5_000;
+/// Distinct revisions in one catch-up response of a watcher; etcd's constant.
+pub const WATCH_BATCH_REVISIONS_MAX: usize = 1_000;
+/// Bytes in one catch-up response of a watcher before it ends at the next revision border, so
+/// that a client with a 4 MiB receive limit can follow.
+pub const WATCH_BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Watchers that one stream may hold: bounds the memory that one client can take.
+pub const WATCHERS_PER_STREAM_MAX: usize = 10_000;
+/// Bytes of queued responses on a watch stream before its watchers fall back to catching up.
+pub const WATCH_STREAM_QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Values kept in memory when the flag is not given: keeps memory below etcd's on equal data.
+pub const RESIDENT_BYTES_DEFAULT: usize = 128 * 1024 * 1024;

@@ -1,0 +1,1 @@
+//! The write-ahead log: segments, framed records, batches, recovery.

@@ -1,0 +1,1 @@
+//! The watch hub: synced, unsynced and victim watchers.
