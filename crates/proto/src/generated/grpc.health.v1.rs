@@ -11,17 +11,7 @@ pub struct HealthCheckResponse {
 }
 /// Nested message and enum types in `HealthCheckResponse`.
 pub mod health_check_response {
-    #[derive(
-        Clone,
-        Copy,
-        Debug,
-        PartialEq,
-        Eq,
-        Hash,
-        PartialOrd,
-        Ord,
-        ::prost::Enumeration
-    )]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
     #[repr(i32)]
     pub enum ServingStatus {
         Unknown = 0,
@@ -59,8 +49,5 @@ pub struct HealthListRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HealthListResponse {
     #[prost(map = "string, message", tag = "1")]
-    pub statuses: ::std::collections::HashMap<
-        ::prost::alloc::string::String,
-        HealthCheckResponse,
-    >,
+    pub statuses: ::std::collections::HashMap<::prost::alloc::string::String, HealthCheckResponse>,
 }

@@ -31,19 +31,12 @@ pub struct InternalRaftRequest {
     #[prost(message, optional, tag = "10")]
     pub alarm: ::core::option::Option<super::etcdserverpb::AlarmRequest>,
     #[prost(message, optional, tag = "11")]
-    pub lease_checkpoint: ::core::option::Option<
-        super::etcdserverpb::LeaseCheckpointRequest,
-    >,
+    pub lease_checkpoint: ::core::option::Option<super::etcdserverpb::LeaseCheckpointRequest>,
     #[prost(message, optional, tag = "1300")]
-    pub cluster_version_set: ::core::option::Option<
-        super::membershippb::ClusterVersionSetRequest,
-    >,
+    pub cluster_version_set: ::core::option::Option<super::membershippb::ClusterVersionSetRequest>,
     #[prost(message, optional, tag = "1301")]
-    pub cluster_member_attr_set: ::core::option::Option<
-        super::membershippb::ClusterMemberAttrSetRequest,
-    >,
+    pub cluster_member_attr_set:
+        ::core::option::Option<super::membershippb::ClusterMemberAttrSetRequest>,
     #[prost(message, optional, tag = "1302")]
-    pub downgrade_info_set: ::core::option::Option<
-        super::membershippb::DowngradeInfoSetRequest,
-    >,
+    pub downgrade_info_set: ::core::option::Option<super::membershippb::DowngradeInfoSetRequest>,
 }
