@@ -1,0 +1,116 @@
+//! What a member wants done.
+
+use crate::request::{Header, RequestId, Response, StreamId, Ticket};
+use bytes::Bytes;
+use types::{Index, MemberId, OpError, Revision};
+
+/// The list that `Member::step` appends to.
+pub type Effects = Vec<Effect>;
+
+/// One thing to do. Threads: `Persist` and `Trim` belong to the WAL thread, `Flush` and `Rewrite`
+/// to the flush thread, `Fetch`, `History` and `Hash` to helpers, the rest to the loop.
+#[derive(Debug)]
+pub enum Effect {
+    /// Write and sync this batch, then `Event::Persisted`. Nothing that waits for it is among the
+    /// effects yet: it follows from the member once the event came.
+    Persist {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to write.
+        batch: wal::Batch,
+    },
+    /// The log up to here is no longer needed.
+    Trim(Index),
+    /// Write this job to the backend, then `Event::Flushed`.
+    Flush {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to write.
+        job: backend::FlushJob,
+    },
+    /// Rewrite one segment that holds garbage, then `Event::Rewritten`.
+    Rewrite {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// True to go at full speed (Defragment), else paced.
+        now: bool,
+    },
+    /// Read these records from the backend, then `Event::Fetched`.
+    Fetch {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to read with.
+        reader: backend::Reader,
+        /// Which records.
+        revisions: Vec<Revision>,
+    },
+    /// Read the records of a span of revisions, then `Event::History`.
+    History {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to read with.
+        reader: backend::Reader,
+        /// First main revision.
+        from: i64,
+        /// Last main revision.
+        to: i64,
+        /// End early, at a border of main revisions, once this many bytes were read.
+        bytes_max: usize,
+    },
+    /// Compute the hash of the keyspace at a revision, then `Event::Hashed`.
+    Hash {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to read with.
+        reader: backend::Reader,
+        /// Hash records up to this main revision.
+        revision: i64,
+        /// The compacted revision at this moment.
+        compacted: i64,
+    },
+    /// Answer a request.
+    Reply {
+        /// The request.
+        id: RequestId,
+        /// Header of the answer.
+        header: Header,
+        /// The answer. Cold items in it are read with the reader.
+        result: Result<Response, OpError>,
+        /// What cold items are read with; present if there are any.
+        reader: Option<backend::Reader>,
+    },
+    /// The stream has messages: take them with `Member::drain_watch` as it has room.
+    WatchReady(StreamId),
+    /// Send a message to another member.
+    Send {
+        /// To whom.
+        to: MemberId,
+        /// The encoded message.
+        message: Bytes,
+    },
+    /// Something worth a log line or a metric; never load-bearing.
+    Note(Note),
+    /// The member has done what can be done before the process ends.
+    Stopped,
+}
+
+/// Facts for the log and the metrics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// This member became leader in a term.
+    BecameLeader(types::Term),
+    /// The known leader changed; `None` if there is none.
+    LeaderChanged(Option<MemberId>),
+    /// The member published itself: clients may be served.
+    Ready,
+    /// The NOSPACE alarm was raised.
+    NoSpaceAlarm,
+    /// A compaction was applied at this revision.
+    Compacted(i64),
+    /// Physical removal for this revision is finished.
+    CompactionFinished(i64),
+    /// Leases expired.
+    LeasesExpired(usize),
+    /// A batch of the log was applied, up to this index.
+    Applied(Index),
+}
