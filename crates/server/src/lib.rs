@@ -1,1 +1,3 @@
 //! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.
+
+pub mod config;
