@@ -1,3 +1,4 @@
 //! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.
 
 pub mod config;
+pub mod log;
