@@ -36,3 +36,5 @@ pub mod healthpb;
 #[path = "generated/logpb.rs"]
 #[allow(missing_docs, clippy::all, clippy::allow_attributes, reason = "generated")]
 pub mod logpb;
+
+pub mod log;
