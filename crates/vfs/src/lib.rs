@@ -3,6 +3,11 @@
 //! Below the shell this is the only crate that names `std::fs`. Paths are relative to the root
 //! that the `Disk` was opened on, with `/` between folders.
 
+mod os;
+pub mod sim;
+
+pub use os::OsDisk;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,6 +37,8 @@ pub enum ErrorKind {
     NoSpace,
     /// A read beyond the end of the file.
     ShortRead,
+    /// Another process holds the lock of the folder.
+    Locked,
     /// Anything else: by the rule of reliability the process ends (exit 74).
     Io,
 }
@@ -42,7 +49,20 @@ impl fmt::Display for Error {
         if let Some(offset) = self.offset {
             write!(f, " at offset {offset}")?;
         }
-        write!(f, ": {:?} (errno {})", self.kind, self.errno)
+        write!(f, ": {} (errno {})", self.kind, self.errno)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorKind::NotFound => "no such file",
+            ErrorKind::Exists => "the file exists",
+            ErrorKind::NoSpace => "no space left on the disk",
+            ErrorKind::ShortRead => "the file ends before",
+            ErrorKind::Locked => "another process uses this folder",
+            ErrorKind::Io => "input/output error",
+        })
     }
 }
 
