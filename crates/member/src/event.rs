@@ -58,6 +58,9 @@ pub enum Event {
         ticket: Ticket,
         /// Records in revision order.
         records: Vec<Record>,
+        /// Every record of the span up to this main revision is among them: the end of the span,
+        /// or less if the bytes were used up before.
+        upto: i64,
     },
     /// `Effect::Hash` with this ticket computed this CRC.
     Hashed {

@@ -110,16 +110,7 @@ pub enum AlarmAction {
     Deactivate,
 }
 
-/// Kinds of alarm, with etcd's numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum AlarmKind {
-    /// Any, in a list; nothing, when raised.
-    None = 0,
-    /// Over the quota.
-    NoSpace = 1,
-    /// Data differs between members or from its checksum.
-    Corrupt = 2,
-}
+pub use store::AlarmKind;
 
 /// Header fields of an answer. `revision` is the store's current one unless the answer carries
 /// its own.

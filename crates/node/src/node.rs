@@ -1,0 +1,424 @@
+//! The node: raft with its persistence made asynchronous.
+
+use crate::config::{self, Config, Mutant, Start, StartError};
+use crate::log::{Log, from_raft};
+use crate::{Persist, ReadConfirmed, ReadContext, Ready, StepError, check};
+use bytes::Bytes;
+use raft::eraftpb::{self, ConfState, Message, MessageType};
+use raft::{RaftState, RawNode, StateRole};
+use types::{Index, MemberId, Term};
+use wal::HardState;
+
+/// What a node is in its term.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Follows a leader, or waits for one.
+    Follower,
+    /// Asks for votes, or asks whether it would get them.
+    Candidate,
+    /// Leads.
+    Leader,
+}
+
+/// State of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Term of the newest hard state.
+    pub term: Term,
+    /// What the node is.
+    pub role: Role,
+    /// The leader, if one is known.
+    pub leader: Option<MemberId>,
+    /// Highest committed index.
+    pub committed: Index,
+    /// Last index of the log.
+    pub last: Index,
+}
+
+/// A proposal that raft did not take: no leader, or too much is waiting to be committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dropped;
+
+/// A raft node.
+///
+/// Invariants:
+/// - `in_flight` is the only batch that is being written; `queued` follows it;
+/// - a ready with something to write is reported to raft only after `persisted` of a batch with
+///   at least its number; empty ones are reported with it, or at once if nothing is being written.
+pub struct Node {
+    raw: RawNode<Log>,
+    config: Config,
+    /// Batch that is being written: number of its last ready.
+    in_flight: Option<InFlight>,
+    /// What has to be written next.
+    queued: Queued,
+    /// Number of the newest ready.
+    number: u64,
+    /// Newest hard state that was handed out to be written.
+    hard_state_written: HardState,
+    /// Messages that may leave now.
+    outbox: Vec<Message>,
+    /// Applied index, as reported.
+    applied: Index,
+    read_sequence: u64,
+    elections: u64,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    number: u64,
+    votes: bool,
+    after: Vec<Message>,
+}
+
+/// What waits to be written, in order.
+#[derive(Default, Debug)]
+struct Queued {
+    number: u64,
+    entries: Vec<wal::Entry>,
+    /// True if term or vote changed: these must be durable even without entries.
+    votes: bool,
+    /// Messages that wait for it.
+    after: Vec<Message>,
+}
+
+impl Queued {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.votes
+    }
+}
+
+impl Node {
+    /// A node over what the disk gave back.
+    pub fn new(config: Config, start: &Start) -> Result<Node, StartError> {
+        let (before, skip) = config::check(start)?;
+        // The commit index is not synced by itself, so the data may know better than the log.
+        let commit = start.hard_state.commit.max(before.index);
+        let initial = RaftState::new(
+            hard_state_to_raft(HardState { commit, ..start.hard_state }),
+            ConfState {
+                voters: start.voters.iter().map(|id| id.0).collect(),
+                learners: start.learners.iter().map(|id| id.0).collect(),
+                ..ConfState::default()
+            },
+        );
+        let log = Log::new(before, &start.entries[skip..], initial);
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let raw = RawNode::new(&raft_config(&config, before.index), log, &logger)
+            .map_err(|error| StartError::Config(error.to_string()))?;
+        let mut node = Node {
+            raw,
+            config,
+            in_flight: None,
+            queued: Queued::default(),
+            number: 0,
+            hard_state_written: start.hard_state,
+            outbox: Vec::new(),
+            applied: before.index,
+            read_sequence: 0,
+            elections: 0,
+        };
+        node.set_election_timeout();
+        Ok(node)
+    }
+
+    /// True if this node alone decides: the only voter.
+    pub fn is_sole_voter(&self) -> bool {
+        let voters = self.raw.raft.prs().conf().voters().ids();
+        self.raw.raft.promotable() && voters.iter().all(|id| id == self.config.member.0)
+    }
+
+    /// Starts an election now. A sole voter does so at its start and leads at once.
+    pub fn campaign(&mut self) {
+        // Raft wants every entry durable here when an election is won, and a sole voter wins now.
+        if self.raw.raft.state == StateRole::Leader || self.is_writing() {
+            return;
+        }
+        self.elections += 1;
+        // Only an unpromotable node refuses, and that is no error.
+        let _ = self.raw.campaign();
+        self.set_election_timeout();
+    }
+
+    /// One tick of the logical clock.
+    pub fn tick(&mut self) {
+        let would_campaign = self.raw.raft.state != StateRole::Leader;
+        if would_campaign && self.is_writing() && self.is_sole_voter() {
+            return;
+        }
+        if self.raw.tick() && would_campaign {
+            self.elections += 1;
+        }
+        self.set_election_timeout();
+    }
+
+    /// Offers entries to the leader, all or none.
+    pub fn propose(&mut self, entries: Vec<Bytes>) -> Result<(), Dropped> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgPropose);
+        message.from = self.config.member.0;
+        let entries: Vec<eraftpb::Entry> = entries
+            .into_iter()
+            .map(|data| eraftpb::Entry { data, ..eraftpb::Entry::default() })
+            .collect();
+        message.set_entries(entries.into());
+        self.raw.raft.step(message).map_err(|_| Dropped)
+    }
+
+    /// Begins to confirm a read index, with a context of its own. `None` if there is nobody who
+    /// could confirm it yet: no leader is known, or it has not committed in its term. An attempt
+    /// may be lost without notice; ask again after a while.
+    pub fn read_index(&mut self) -> Option<ReadContext> {
+        let raft = &self.raw.raft;
+        let leads = raft.state == StateRole::Leader;
+        if raft.leader_id == raft::INVALID_ID || (leads && !raft.commit_to_current_term()) {
+            return None;
+        }
+        self.read_sequence += 1;
+        let context = ReadContext {
+            member: self.config.member.0,
+            boot: self.config.boot,
+            term: raft.term,
+            sequence: self.read_sequence,
+        };
+        self.raw.read_index(context.encode());
+        Some(context)
+    }
+
+    /// Takes a message of another member.
+    pub fn step(&mut self, message: Message) -> Result<(), StepError> {
+        let committed = Index(self.raw.raft.raft_log.committed);
+        // The log in memory has all that raft has once a ready was taken.
+        check::check(&message, self.raw.store(), committed)?;
+        let from = MemberId(message.from);
+        let result = self.raw.step(message);
+        self.set_election_timeout();
+        result.map_err(|error| match error {
+            raft::Error::StepLocalMsg => StepError::Local,
+            raft::Error::StepPeerNotFound => StepError::UnknownSender(from),
+            other => StepError::Refused(other.to_string()),
+        })
+    }
+
+    /// Asks for leadership to move to `to`.
+    pub fn transfer_leader(&mut self, to: MemberId) {
+        self.raw.transfer_leader(to.0);
+    }
+
+    /// What can be done now, if there is anything.
+    pub fn ready(&mut self) -> Option<Ready> {
+        if !self.raw.has_ready() {
+            if self.outbox.is_empty() {
+                return None;
+            }
+            return Some(Ready { messages: std::mem::take(&mut self.outbox), ..Ready::default() });
+        }
+        let mut from = self.raw.ready();
+        self.number = from.number();
+        let role_changed = from.ss().is_some();
+        let reads = from.take_read_states().into_iter().filter_map(|state| {
+            let context = ReadContext::decode(&state.request_ctx)?;
+            Some(ReadConfirmed { context, index: Index(state.index) })
+        });
+        let mut ready = Ready { reads: reads.collect(), role_changed, ..Ready::default() };
+        ready.committed = from.take_committed_entries().iter().map(from_raft).collect();
+        self.queue(&mut from);
+        self.raw.advance_append_async(from);
+        self.report_empty();
+        ready.messages = std::mem::take(&mut self.outbox);
+        Some(ready)
+    }
+
+    /// Puts what a ready wants durable behind what is queued already.
+    fn queue(&mut self, from: &mut raft::Ready) {
+        let entries = from.take_entries();
+        self.raw.mut_store().append(&entries);
+        let votes = from.must_sync() && {
+            let raft = &self.raw.raft;
+            let written = &self.hard_state_written;
+            (raft.term, raft.vote) != (written.term.0, written.vote.0)
+        };
+        if !entries.is_empty() || votes {
+            self.queued.number = self.number;
+            self.queued.votes |= votes;
+            self.queued.entries.extend(entries.iter().map(from_raft));
+        }
+        self.outbox.extend(from.take_messages());
+        let votes_open = self.queued.votes || self.in_flight.as_ref().is_some_and(|it| it.votes);
+        for message in from.take_persisted_messages() {
+            let early = matches!(
+                message.get_msg_type(),
+                MessageType::MsgHeartbeatResponse | MessageType::MsgReadIndex
+            );
+            if (early && !votes_open) || !self.is_writing() {
+                self.outbox.push(message);
+            } else if !self.queued.is_empty() {
+                self.queued.after.push(message);
+            } else if let Some(in_flight) = &mut self.in_flight {
+                in_flight.after.push(message);
+            }
+        }
+    }
+
+    /// True while something is being written or waits for it.
+    fn is_writing(&self) -> bool {
+        self.in_flight.is_some() || !self.queued.is_empty()
+    }
+
+    /// Reports readies that had nothing to write. Raft takes a number as the durability of
+    /// everything before it, so this must not happen while a batch is being written or queued.
+    fn report_empty(&mut self) {
+        let mut may = !self.is_writing();
+        if mutant_ack_later_ready(self.config.mutant) {
+            may |= self.queued.is_empty();
+        }
+        if may {
+            self.raw.on_persist_ready(self.number);
+        }
+    }
+
+    /// What is to be written next, unless a batch is being written.
+    pub fn take_persist(&mut self) -> Option<Persist> {
+        if self.in_flight.is_some() || self.queued.is_empty() {
+            return None;
+        }
+        let queued = std::mem::take(&mut self.queued);
+        let newest = hard_state_from_raft(&self.raw.raft.hard_state());
+        let hard_state = (newest != self.hard_state_written).then_some(newest);
+        self.hard_state_written = newest;
+        let number = queued.number;
+        self.in_flight = Some(InFlight { number, votes: queued.votes, after: queued.after });
+        if mutant_ack_before_sync(self.config.mutant) {
+            self.raw.on_persist_ready(number);
+        }
+        Some(Persist { number, hard_state, entries: queued.entries })
+    }
+
+    /// The batch with this number is durable. What follows from it comes with `ready`.
+    pub fn persisted(&mut self, number: u64) {
+        let Some(in_flight) = self.in_flight.take() else {
+            debug_assert!(false, "nothing is being written, but {number} is reported");
+            return;
+        };
+        assert_eq!(in_flight.number, number, "another batch is being written");
+        self.outbox.extend(in_flight.after);
+        // Readies after it that had nothing to write count too, up to the first that did.
+        let upto = if self.queued.is_empty() { self.number } else { number };
+        self.raw.on_persist_ready(upto);
+    }
+
+    /// Everything up to `index` was applied.
+    pub fn applied(&mut self, index: Index) {
+        assert!(self.applied <= index, "applied went from {} to {index}", self.applied);
+        if index == self.applied {
+            return;
+        }
+        self.applied = index;
+        self.raw.advance_apply_to(index.0);
+        let bytes_max = if self.is_sole_voter() { 0 } else { self.config.log_bytes_max };
+        self.raw.mut_store().release(index, bytes_max);
+    }
+
+    /// State of this node.
+    pub fn status(&self) -> Status {
+        let raft = &self.raw.raft;
+        let role = match raft.state {
+            StateRole::Leader => Role::Leader,
+            StateRole::Follower => Role::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+        };
+        let leader = (raft.leader_id != raft::INVALID_ID).then_some(MemberId(raft.leader_id));
+        Status {
+            term: Term(raft.term),
+            role,
+            leader,
+            committed: Index(raft.raft_log.committed),
+            last: Index(raft.raft_log.last_index()),
+        }
+    }
+
+    /// Applied index, as reported.
+    pub fn applied_index(&self) -> Index {
+        self.applied
+    }
+
+    /// Raft draws a new timeout from a random source of the thread whenever it resets; this puts
+    /// ours in its place.
+    fn set_election_timeout(&mut self) {
+        let least = self.config.election_ticks;
+        let spread = u64::try_from(least).expect("a tick count fits 64 bits");
+        let mut hash = self.config.seed;
+        for part in [self.config.member.0, self.raw.raft.term, self.elections] {
+            hash = mix(hash ^ part);
+        }
+        let extra = usize::try_from(hash % spread).expect("less than a tick count");
+        if self.raw.raft.randomized_election_timeout() != least + extra {
+            self.raw.raft.set_randomized_election_timeout(least + extra);
+        }
+    }
+}
+
+/// The finaliser of splitmix64.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+fn raft_config(config: &Config, applied: Index) -> raft::Config {
+    raft::Config {
+        id: config.member.0,
+        election_tick: config.election_ticks,
+        heartbeat_tick: config.heartbeat_ticks,
+        applied: applied.0,
+        max_size_per_msg: config.message_bytes_max,
+        max_inflight_msgs: config.inflight_max,
+        check_quorum: true,
+        pre_vote: config.pre_vote,
+        min_election_tick: config.election_ticks,
+        max_election_tick: 2 * config.election_ticks,
+        read_only_option: raft::ReadOnlyOption::Safe,
+        skip_bcast_commit: false,
+        batch_append: true,
+        priority: 0,
+        max_uncommitted_size: config.uncommitted_bytes_max,
+        max_committed_size_per_ready: config.ready_bytes_max,
+    }
+}
+
+fn hard_state_to_raft(from: HardState) -> eraftpb::HardState {
+    eraftpb::HardState {
+        term: from.term.0,
+        vote: from.vote.0,
+        commit: from.commit.0,
+        ..eraftpb::HardState::default()
+    }
+}
+
+fn hard_state_from_raft(from: &eraftpb::HardState) -> HardState {
+    HardState { term: Term(from.term), vote: MemberId(from.vote), commit: Index(from.commit) }
+}
+
+#[cfg(feature = "mutants")]
+fn mutant_ack_before_sync(mutant: Option<Mutant>) -> bool {
+    mutant == Some(Mutant::AckBeforeSync)
+}
+
+#[cfg(feature = "mutants")]
+fn mutant_ack_later_ready(mutant: Option<Mutant>) -> bool {
+    mutant == Some(Mutant::AckLaterReady)
+}
+
+#[cfg(not(feature = "mutants"))]
+fn mutant_ack_before_sync(mutant: Option<Mutant>) -> bool {
+    mutant.is_some()
+}
+
+#[cfg(not(feature = "mutants"))]
+fn mutant_ack_later_ready(mutant: Option<Mutant>) -> bool {
+    mutant.is_some()
+}
