@@ -1,5 +1,8 @@
 //! etcd's v3 protobuf messages, and the codec of log entries.
 //!
+//! `log` takes log entries apart, `wire` reads requests into `types` without copying, `request`
+//! does both for what a log entry asks.
+//!
 //! `generated/` is written by `cargo xtask codegen` from `proto/*.proto` and checked in.
 
 /// Stored key-value records and change events.
@@ -38,3 +41,8 @@ pub mod healthpb;
 pub mod logpb;
 
 pub mod log;
+pub mod request;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,10 @@ use std::fmt;
 
 /// What an entry asks for. The body of an entry is the message of that name in `etcdserverpb` or
 /// `membershippb`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub enum Kind {
     /// `PutRequest`.
+    #[default]
     Put,
     /// `DeleteRangeRequest`.
     DeleteRange,
@@ -55,6 +56,7 @@ const TAG_HEADER_ID: u32 = 1;
 /// Ours: far from what etcd uses.
 const TAG_FENCE: u32 = 20_000;
 const TAG_FENCE_TERM: u32 = 1;
+const TAG_FENCE_FLOOR: u32 = 2;
 
 impl Kind {
     fn tag(self) -> u32 {
@@ -67,13 +69,16 @@ impl Kind {
 }
 
 /// One log entry.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Entry {
     /// Id of the proposal, unique in the cluster; 0 if nobody waits for it.
     pub id: u64,
     /// Term of the proposer that the entry holds in; applied in another term it does nothing. 0:
     /// holds in every term. Expiry revokes and checkpoints carry it.
     pub fence_term: u64,
+    /// The lowest id of the same proposer that was outstanding when this was proposed: ids below
+    /// need not be remembered. 0: says nothing.
+    pub floor: u64,
     /// What is asked.
     pub kind: Kind,
     /// The encoded request.
@@ -111,6 +116,10 @@ impl Entry {
             encode_key(TAG_FENCE, WireType::LengthDelimited, &mut out);
             put_number(TAG_FENCE_TERM, self.fence_term, &mut out);
         }
+        if self.floor != 0 {
+            encode_key(TAG_FENCE, WireType::LengthDelimited, &mut out);
+            put_number(TAG_FENCE_FLOOR, self.floor, &mut out);
+        }
         out.freeze()
     }
 
@@ -122,7 +131,7 @@ impl Entry {
 
     /// Takes an entry apart; the body stays a slice of it.
     pub fn decode(entry: &Bytes) -> Result<Entry, Malformed> {
-        let mut found = Entry { id: 0, fence_term: 0, kind: Kind::Put, body: Bytes::new() };
+        let mut found = Entry::default();
         let mut kind = None;
         let mut rest = entry.clone();
         while !rest.is_empty() {
@@ -134,7 +143,10 @@ impl Entry {
             let field = take_field(&mut rest)?;
             match (tag, Kind::of(tag)) {
                 (TAG_HEADER, _) => found.id = number(TAG_HEADER_ID, field)?,
-                (TAG_FENCE, _) => found.fence_term = number(TAG_FENCE_TERM, field)?,
+                (TAG_FENCE, _) => {
+                    found.fence_term |= number(TAG_FENCE_TERM, field.clone())?;
+                    found.floor |= number(TAG_FENCE_FLOOR, field)?;
+                }
                 (_, Some(_)) if kind.is_some() => return Err(Malformed("two requests")),
                 (_, Some(known)) => {
                     kind = Some(known);

@@ -6,6 +6,9 @@ pub const REQUEST_BYTES_MAX: usize = 1_572_864;
 pub const GRPC_OVERHEAD_BYTES: usize = 524_288;
 /// Most operations in each list of a txn (`--max-txn-ops`); etcd's default.
 pub const TXN_OPS_MAX: usize = 128;
+/// How deep transactions may nest: above `TXN_OPS_MAX`, within which etcd's check of operations
+/// keeps them by default, and small enough for a stack.
+pub const TXN_DEPTH_MAX: usize = 256;
 /// Backend quota when the flag is 0; etcd's default.
 pub const QUOTA_BYTES_DEFAULT: i64 = 2_147_483_648;
 /// What the quota counts for a record beside its key and value; etcd's constant.
@@ -25,5 +28,8 @@ pub const WATCH_BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub const WATCHERS_PER_STREAM_MAX: usize = 10_000;
 /// Bytes of queued responses on a watch stream before its watchers fall back to catching up.
 pub const WATCH_STREAM_QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Answers without events that may wait on a watch stream before its commands are not read any
+/// more; etcd's buffer holds 16, ours saves wake-ups.
+pub const WATCH_STREAM_CONTROL_MAX: usize = 256;
 /// Values kept in memory when the flag is not given: keeps memory below etcd's on equal data.
 pub const RESIDENT_BYTES_DEFAULT: usize = 128 * 1024 * 1024;

@@ -26,6 +26,8 @@ pub enum SortOrder {
     Ascend,
     /// Descending by the target.
     Descend,
+    /// A number outside the enum; refused at the edge.
+    Unknown,
 }
 
 /// What a range's answer is ordered by.
@@ -42,6 +44,8 @@ pub enum SortTarget {
     Mod,
     /// The value's bytes.
     Value,
+    /// A number outside the enum; refused at the edge.
+    Unknown,
 }
 
 /// Read an interval (contract: Range).

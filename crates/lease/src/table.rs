@@ -1,0 +1,203 @@
+//! The replicated half: which leases exist and which keys are attached to them.
+
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use types::{LeaseId, OpError, limits};
+
+/// One lease.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lease {
+    /// Granted seconds.
+    pub ttl: i64,
+    /// Seconds left at the last checkpoint; 0 if there is none.
+    pub remaining: i64,
+    keys: BTreeSet<Bytes>,
+}
+
+impl Lease {
+    /// The attached keys, in byte order.
+    pub fn keys(&self) -> impl Iterator<Item = &Bytes> {
+        self.keys.iter()
+    }
+
+    /// Number of attached keys.
+    pub fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Seconds that the lease runs for after a change of leader: what the last checkpoint left,
+    /// else all of it.
+    pub fn restart_ttl(&self) -> i64 {
+        if 0 < self.remaining { self.remaining } else { self.ttl }
+    }
+}
+
+/// All leases. The hash map is only looked into, so its order never shows.
+///
+/// Invariant: `attached[key] == id` exactly if `leases[id].keys` holds `key`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Table {
+    leases: BTreeMap<LeaseId, Lease>,
+    attached: HashMap<Bytes, LeaseId>,
+}
+
+impl Table {
+    /// Whether a grant would succeed; checks in etcd's order.
+    pub fn check_grant(&self, id: LeaseId, ttl: i64) -> Result<(), OpError> {
+        if id == LeaseId(0) {
+            return Err(OpError::LeaseNotFound);
+        }
+        if limits::LEASE_TTL_MAX < ttl {
+            return Err(OpError::LeaseTtlTooLarge);
+        }
+        if self.leases.contains_key(&id) {
+            return Err(OpError::LeaseExists);
+        }
+        Ok(())
+    }
+
+    /// Grants a lease. The TTL is used as it is: the proposer raised it to the minimum.
+    pub fn grant(&mut self, id: LeaseId, ttl: i64) -> Result<(), OpError> {
+        self.check_grant(id, ttl)?;
+        self.leases.insert(id, Lease { ttl, ..Lease::default() });
+        Ok(())
+    }
+
+    /// The lease of this id.
+    pub fn get(&self, id: LeaseId) -> Option<&Lease> {
+        self.leases.get(&id)
+    }
+
+    /// True if the lease exists.
+    pub fn contains(&self, id: LeaseId) -> bool {
+        self.leases.contains_key(&id)
+    }
+
+    /// All leases, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (LeaseId, &Lease)> {
+        self.leases.iter().map(|(id, lease)| (*id, lease))
+    }
+
+    /// Number of leases.
+    pub fn len(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// True without leases.
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// The lease that a key is attached to; 0 if none.
+    pub fn of_key(&self, key: &[u8]) -> LeaseId {
+        if self.attached.is_empty() {
+            return LeaseId(0);
+        }
+        self.attached.get(key).copied().unwrap_or_default()
+    }
+
+    /// Attaches a key to a lease and detaches it from any other; 0 only detaches.
+    pub fn attach(&mut self, key: &Bytes, id: LeaseId) {
+        let old = self.of_key(key);
+        if old == id {
+            return;
+        }
+        self.detach(key);
+        if id == LeaseId(0) {
+            return;
+        }
+        let lease = self.leases.get_mut(&id).expect("a put checks its lease before it writes");
+        lease.keys.insert(key.clone());
+        self.attached.insert(key.clone(), id);
+    }
+
+    /// Detaches a key from its lease, if it has one.
+    pub fn detach(&mut self, key: &[u8]) {
+        if self.attached.is_empty() {
+            return;
+        }
+        let Some(id) = self.attached.remove(key) else { return };
+        let lease = self.leases.get_mut(&id).expect("attached keys name a lease that exists");
+        assert!(lease.keys.remove(key), "lease {id} holds its key");
+    }
+
+    /// Ends a lease; the caller deletes the keys it returns, in byte order, in one revision.
+    pub fn revoke(&mut self, id: LeaseId) -> Result<Vec<Bytes>, OpError> {
+        let lease = self.leases.remove(&id).ok_or(OpError::LeaseNotFound)?;
+        for key in &lease.keys {
+            self.attached.remove(key);
+        }
+        Ok(lease.keys.into_iter().collect())
+    }
+
+    /// Notes what is left of a lease; 0 clears it. False if the lease does not exist.
+    pub fn checkpoint(&mut self, id: LeaseId, remaining: i64) -> bool {
+        match self.leases.get_mut(&id) {
+            Some(lease) => {
+                lease.remaining = remaining;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Puts a persisted lease back at start.
+    pub fn restore(&mut self, row: &Row) {
+        let lease = Lease { ttl: row.ttl, remaining: row.remaining, ..Lease::default() };
+        self.leases.insert(row.id, lease);
+    }
+
+    /// The persistent form of a lease; its keys are found again in the keyspace.
+    pub fn row(&self, id: LeaseId) -> Option<Row> {
+        let lease = self.leases.get(&id)?;
+        Some(Row { id, ttl: lease.ttl, remaining: lease.remaining })
+    }
+
+    /// Panics if the two directions of attachment differ.
+    pub fn check(&self) {
+        let keys: usize = self.leases.values().map(Lease::key_count).sum();
+        assert_eq!(keys, self.attached.len(), "each attached key is at one lease");
+        for (id, lease) in &self.leases {
+            assert!(lease.keys.iter().all(|key| self.of_key(key) == *id), "keys of {id} know it");
+        }
+    }
+}
+
+/// The persistent form of a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Which.
+    pub id: LeaseId,
+    /// Granted seconds.
+    pub ttl: i64,
+    /// Seconds left at the last checkpoint; 0 if there is none.
+    pub remaining: i64,
+}
+
+/// A persisted lease that is not one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowError;
+
+impl Row {
+    /// The table key: the id, big-endian. Negative ids follow the positive ones.
+    pub fn key(id: LeaseId) -> [u8; 8] {
+        id.0.to_be_bytes()
+    }
+
+    /// The table value: TTL and remaining TTL, big-endian.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&self.ttl.to_be_bytes());
+        out[8..].copy_from_slice(&self.remaining.to_be_bytes());
+        out
+    }
+
+    /// Reads a table row.
+    pub fn decode(key: &[u8], value: &[u8]) -> Result<Row, RowError> {
+        let id = i64::from_be_bytes(key.try_into().map_err(|_| RowError)?);
+        let (ttl, remaining) = value.split_at_checked(8).ok_or(RowError)?;
+        let number = |bytes: &[u8]| Ok(i64::from_be_bytes(bytes.try_into().map_err(|_| RowError)?));
+        let row = Row { id: LeaseId(id), ttl: number(ttl)?, remaining: number(remaining)? };
+        if id == 0 { Err(RowError) } else { Ok(row) }
+    }
+}

@@ -1,0 +1,1 @@
+//! Round trips of the hand codecs against prost.
