@@ -33,3 +33,6 @@ pub const WATCH_STREAM_QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const WATCH_STREAM_CONTROL_MAX: usize = 256;
 /// Values kept in memory when the flag is not given: keeps memory below etcd's on equal data.
 pub const RESIDENT_BYTES_DEFAULT: usize = 128 * 1024 * 1024;
+/// Bytes of recent records kept for watchers that catch up and for reads at older revisions:
+/// some ten thousand changes of a usual size.
+pub const RECENT_BYTES_DEFAULT: usize = 16 * 1024 * 1024;

@@ -1,0 +1,9 @@
+//! The ordered index: keys with order statistics over the live ones.
+
+mod keys;
+mod tree;
+
+pub(crate) use tree::{Pos, Tree};
+
+#[cfg(test)]
+mod tests;

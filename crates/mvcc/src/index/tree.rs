@@ -1,0 +1,437 @@
+//! A B+ tree from keys to slots that knows how many live keys each subtree holds.
+//!
+//! Nodes lie in two arenas and name each other by number, with a link to the parent, so that
+//! marking a key live or dead walks up a few nodes and compares no key. A node that becomes empty
+//! is unlinked; leaves that became small are joined with their neighbour.
+
+use super::keys::Keys;
+
+/// Most keys in a leaf and most children of an inner node.
+const FANOUT: usize = 64;
+/// Neighbouring leaves are joined if they hold at most this many keys together.
+const JOIN_MAX: usize = FANOUT / 2;
+/// No node.
+const NONE: u32 = u32::MAX;
+
+#[derive(Default, Debug)]
+struct Leaf {
+    keys: Keys,
+    slots: Vec<u32>,
+    live: u32,
+    parent: u32,
+    prev: u32,
+    next: u32,
+}
+
+#[derive(Default, Debug)]
+struct Inner {
+    /// Child `i + 1` holds the keys at or above separator `i`.
+    separators: Keys,
+    children: Vec<u32>,
+    live: Vec<u32>,
+    parent: u32,
+}
+
+/// A child to be linked; leaves are at level 1.
+struct Child {
+    id: u32,
+    live: u32,
+    level: usize,
+}
+
+/// A place in the tree: valid until the next insert or remove.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pos {
+    leaf: u32,
+    at: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    leaves: Vec<Leaf>,
+    inners: Vec<Inner>,
+    leaves_free: Vec<u32>,
+    inners_free: Vec<u32>,
+    root: u32,
+    /// Levels of inner nodes above the leaves.
+    height: usize,
+    len: usize,
+    live: usize,
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).expect("fewer than 2^32 nodes fit in memory")
+}
+
+impl Tree {
+    pub(crate) fn new() -> Tree {
+        let leaf = Leaf { parent: NONE, prev: NONE, next: NONE, ..Leaf::default() };
+        Tree {
+            leaves: vec![leaf],
+            inners: Vec::new(),
+            leaves_free: Vec::new(),
+            inners_free: Vec::new(),
+            root: 0,
+            height: 0,
+            len: 0,
+            live: 0,
+        }
+    }
+
+    /// Keys in the tree, dead ones too.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Live keys in the tree.
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
+    fn leaf(&self, id: u32) -> &Leaf {
+        &self.leaves[id as usize]
+    }
+
+    fn inner(&self, id: u32) -> &Inner {
+        &self.inners[id as usize]
+    }
+
+    /// The leaf that holds the key or would, and the live keys in all leaves before it.
+    fn descend(&self, key: &[u8]) -> (u32, usize) {
+        let (mut node, mut before) = (self.root, 0);
+        for _ in 0..self.height {
+            let inner = self.inner(node);
+            let child = match inner.separators.search(key) {
+                Ok(at) => at + 1,
+                Err(at) => at,
+            };
+            before += inner.live[..child].iter().map(|live| *live as usize).sum::<usize>();
+            node = inner.children[child];
+        }
+        (node, before)
+    }
+
+    /// Where the key is.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Pos> {
+        let (leaf, _) = self.descend(key);
+        let at = self.leaf(leaf).keys.search(key).ok()?;
+        Some(Pos { leaf, at: number(at) })
+    }
+
+    /// Where the first key at or above `key` is.
+    pub(crate) fn seek(&self, key: &[u8]) -> Option<Pos> {
+        let (leaf, _) = self.descend(key);
+        let (Ok(at) | Err(at)) = self.leaf(leaf).keys.search(key);
+        self.normal(leaf, at)
+    }
+
+    fn normal(&self, leaf: u32, at: usize) -> Option<Pos> {
+        let node = self.leaf(leaf);
+        if at < node.slots.len() {
+            return Some(Pos { leaf, at: number(at) });
+        }
+        // Only the one leaf of an empty tree is empty.
+        if node.next == NONE { None } else { Some(Pos { leaf: node.next, at: 0 }) }
+    }
+
+    /// The place after this one.
+    pub(crate) fn next(&self, pos: Pos) -> Option<Pos> {
+        self.normal(pos.leaf, pos.at as usize + 1)
+    }
+
+    /// The first place of the next leaf.
+    pub(crate) fn next_leaf(&self, pos: Pos) -> Option<Pos> {
+        self.normal(pos.leaf, self.leaf(pos.leaf).slots.len())
+    }
+
+    /// The first place of the leaf that holds the live key with this rank, if that is another
+    /// leaf than the one of `pos`.
+    pub(crate) fn skip_to_rank(&self, pos: Pos, rank: usize) -> Option<Pos> {
+        let (mut node, mut rank) = (self.root, rank);
+        for _ in 0..self.height {
+            let inner = self.inner(node);
+            let mut child = 0;
+            while inner.live[child] as usize <= rank {
+                rank -= inner.live[child] as usize;
+                child += 1;
+                if child == inner.children.len() {
+                    return None;
+                }
+            }
+            node = inner.children[child];
+        }
+        if node == pos.leaf { None } else { Some(Pos { leaf: node, at: 0 }) }
+    }
+
+    /// True if no key in the leaf of this place is live.
+    pub(crate) fn is_dead_leaf(&self, pos: Pos) -> bool {
+        self.leaf(pos.leaf).live == 0
+    }
+
+    /// The slot at a place.
+    pub(crate) fn slot(&self, pos: Pos) -> u32 {
+        self.leaf(pos.leaf).slots[pos.at as usize]
+    }
+
+    /// The key at a place, in two parts.
+    pub(crate) fn key(&self, pos: Pos) -> (&[u8], &[u8]) {
+        self.leaf(pos.leaf).keys.parts(pos.at as usize)
+    }
+
+    /// Live keys below `key`; `is_live` tells by slot.
+    pub(crate) fn rank(&self, key: &[u8], is_live: impl Fn(u32) -> bool) -> usize {
+        let (leaf, before) = self.descend(key);
+        let node = self.leaf(leaf);
+        let (Ok(at) | Err(at)) = node.keys.search(key);
+        if node.live as usize == node.slots.len() {
+            return before + at;
+        }
+        before + node.slots[..at].iter().filter(|slot| is_live(**slot)).count()
+    }
+
+    /// Adds a live key that is not in the tree; `is_live` tells of the others by slot.
+    pub(crate) fn insert(&mut self, key: &[u8], slot: u32, is_live: impl Fn(u32) -> bool) {
+        let (mut leaf, _) = self.descend(key);
+        if self.leaf(leaf).slots.len() == FANOUT {
+            self.split_leaf(leaf, key, is_live);
+            (leaf, _) = self.descend(key);
+        }
+        let node = &mut self.leaves[leaf as usize];
+        let (Ok(at) | Err(at)) = node.keys.search(key);
+        node.keys.insert(at, key);
+        if node.slots.len() == node.slots.capacity() {
+            node.slots.reserve_exact(8);
+        }
+        node.slots.insert(at, slot);
+        self.len += 1;
+        self.mark(leaf, true);
+    }
+
+    /// Takes a dead key out.
+    pub(crate) fn remove(&mut self, pos: Pos) {
+        let node = &mut self.leaves[pos.leaf as usize];
+        node.keys.remove(pos.at as usize);
+        node.slots.remove(pos.at as usize);
+        self.len -= 1;
+        if node.slots.is_empty() {
+            self.unlink_leaf(pos.leaf);
+        } else if node.slots.len() <= JOIN_MAX / 2 {
+            self.join_leaf(pos.leaf);
+        }
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let leaves: usize = self
+            .leaves
+            .iter()
+            .map(|leaf| size_of::<Leaf>() + leaf.keys.memory_bytes() + leaf.slots.capacity() * 4)
+            .sum();
+        let inners: usize = self
+            .inners
+            .iter()
+            .map(|inner| {
+                size_of::<Inner>()
+                    + inner.separators.memory_bytes()
+                    + (inner.children.capacity() + inner.live.capacity()) * 4
+            })
+            .sum();
+        leaves + inners
+    }
+
+    /// Counts the key at a place as live (`true`) or dead from here on.
+    pub(crate) fn set_live(&mut self, pos: Pos, live: bool) {
+        self.mark(pos.leaf, live);
+    }
+
+    fn mark(&mut self, leaf: u32, live: bool) {
+        let change = |count: &mut u32| if live { *count += 1 } else { *count -= 1 };
+        change(&mut self.leaves[leaf as usize].live);
+        if live {
+            self.live += 1;
+        } else {
+            self.live -= 1;
+        }
+        let (mut child, mut parent) = (leaf, self.leaf(leaf).parent);
+        while parent != NONE {
+            let inner = &mut self.inners[parent as usize];
+            let at = index_of(&inner.children, child);
+            change(&mut inner.live[at]);
+            (child, parent) = (parent, inner.parent);
+        }
+    }
+
+    /// Splits a full leaf to make room for a key.
+    fn split_leaf(&mut self, leaf: u32, key: &[u8], is_live: impl Fn(u32) -> bool) {
+        let node = &mut self.leaves[leaf as usize];
+        let is_append = node.next == NONE && node.keys.search(key) == Err(FANOUT);
+        // A key behind all others gets a leaf of its own: loads in key order fill leaves.
+        let cut = if is_append { FANOUT } else { FANOUT / 2 };
+        let separator = if is_append { key.to_vec() } else { node.keys.separator(cut) };
+        let (keys, slots) = (node.keys.split_off(cut), node.slots.split_off(cut));
+        let live = number(slots.iter().filter(|slot| is_live(**slot)).count());
+        node.live -= live;
+        node.slots.shrink_to(cut + 8);
+        let (next, parent) = (node.next, node.parent);
+        let right = self.take_leaf(Leaf { keys, slots, live, parent, prev: leaf, next });
+        self.leaves[leaf as usize].next = right;
+        if next != NONE {
+            self.leaves[next as usize].prev = right;
+        }
+        self.add_child(parent, leaf, &separator, Child { id: right, live, level: 1 });
+    }
+
+    fn take_leaf(&mut self, leaf: Leaf) -> u32 {
+        match self.leaves_free.pop() {
+            Some(id) => {
+                self.leaves[id as usize] = leaf;
+                id
+            }
+            None => {
+                self.leaves.push(leaf);
+                number(self.leaves.len() - 1)
+            }
+        }
+    }
+
+    fn take_inner(&mut self, inner: Inner) -> u32 {
+        match self.inners_free.pop() {
+            Some(id) => {
+                self.inners[id as usize] = inner;
+                id
+            }
+            None => {
+                self.inners.push(inner);
+                number(self.inners.len() - 1)
+            }
+        }
+    }
+
+    /// Links a child, split off from `left`, behind `left` under `parent`.
+    fn add_child(&mut self, parent: u32, left: u32, separator: &[u8], right: Child) {
+        if parent == NONE {
+            let mut separators = Keys::default();
+            separators.insert(0, separator);
+            let live = vec![number(self.live) - right.live, right.live];
+            let children = vec![left, right.id];
+            self.root = self.take_inner(Inner { separators, children, live, parent: NONE });
+            self.height += 1;
+            self.set_parent(left, self.root, right.level);
+            self.set_parent(right.id, self.root, right.level);
+            return;
+        }
+        let inner = &mut self.inners[parent as usize];
+        let at = index_of(&inner.children, left);
+        inner.separators.insert(at, separator);
+        inner.children.insert(at + 1, right.id);
+        inner.live[at] -= right.live;
+        inner.live.insert(at + 1, right.live);
+        self.set_parent(right.id, parent, right.level);
+        if self.inner(parent).children.len() > FANOUT {
+            self.split_inner(parent, right.level);
+        }
+    }
+
+    /// Splits an inner node whose children are at `level`.
+    fn split_inner(&mut self, id: u32, level: usize) {
+        let node = &mut self.inners[id as usize];
+        let cut = node.children.len() / 2;
+        let separator = node.separators.get(cut - 1);
+        let mut separators = node.separators.split_off(cut - 1);
+        separators.remove(0);
+        let (children, live) = (node.children.split_off(cut), node.live.split_off(cut));
+        let (parent, moved) = (node.parent, live.iter().sum::<u32>());
+        let right = self.take_inner(Inner { separators, children, live, parent });
+        for at in 0..self.inner(right).children.len() {
+            self.set_parent(self.inner(right).children[at], right, level);
+        }
+        let right = Child { id: right, live: moved, level: level + 1 };
+        self.add_child(parent, id, &separator, right);
+    }
+
+    /// Drops an empty leaf, unless it is the only one.
+    fn unlink_leaf(&mut self, leaf: u32) {
+        let Leaf { prev, next, parent, live, .. } = self.leaves[leaf as usize];
+        debug_assert_eq!(live, 0, "an empty leaf holds no live key");
+        if parent == NONE {
+            return;
+        }
+        if prev != NONE {
+            self.leaves[prev as usize].next = next;
+        }
+        if next != NONE {
+            self.leaves[next as usize].prev = prev;
+        }
+        self.leaves[leaf as usize] = Leaf::default();
+        self.leaves_free.push(leaf);
+        self.unlink_child(parent, leaf);
+    }
+
+    fn unlink_child(&mut self, parent: u32, child: u32) {
+        let inner = &mut self.inners[parent as usize];
+        let at = index_of(&inner.children, child);
+        inner.children.remove(at);
+        inner.live.remove(at);
+        if inner.children.is_empty() {
+            let above = inner.parent;
+            assert!(above != NONE, "the root has a child as long as there is a leaf");
+            self.inners[parent as usize] = Inner::default();
+            self.inners_free.push(parent);
+            self.unlink_child(above, parent);
+            return;
+        }
+        inner.separators.remove(at.saturating_sub(1));
+        while self.height > 0 && self.inner(self.root).children.len() == 1 {
+            let root = self.root;
+            self.root = self.inner(root).children[0];
+            self.set_parent(self.root, NONE, self.height);
+            self.inners[root as usize] = Inner::default();
+            self.inners_free.push(root);
+            self.height -= 1;
+        }
+    }
+
+    /// Joins a small leaf with a neighbour under the same parent if both are small.
+    fn join_leaf(&mut self, leaf: u32) {
+        let Leaf { prev, next, parent, .. } = self.leaves[leaf as usize];
+        let fits = |left: u32, right: u32| {
+            left != NONE
+                && right != NONE
+                && self.leaf(left).parent == self.leaf(right).parent
+                && self.leaf(left).slots.len() + self.leaf(right).slots.len() <= JOIN_MAX
+        };
+        let (left, right) = if fits(leaf, next) {
+            (leaf, next)
+        } else if fits(prev, leaf) {
+            (prev, leaf)
+        } else {
+            return;
+        };
+        let moved = std::mem::take(&mut self.leaves[right as usize].keys);
+        let slots = std::mem::take(&mut self.leaves[right as usize].slots);
+        let live = std::mem::take(&mut self.leaves[right as usize].live);
+        let node = &mut self.leaves[left as usize];
+        node.keys.append(&moved);
+        node.slots.extend(slots);
+        node.live += live;
+        if let Some(inner) = self.inners.get_mut(parent as usize) {
+            let at = index_of(&inner.children, right);
+            inner.live[at - 1] += live;
+            inner.live[at] = 0;
+        }
+        self.unlink_leaf(right);
+    }
+
+    fn set_parent(&mut self, child: u32, parent: u32, level: usize) {
+        if level == 1 {
+            self.leaves[child as usize].parent = parent;
+        } else {
+            self.inners[child as usize].parent = parent;
+        }
+    }
+}
+
+fn index_of(children: &[u32], child: u32) -> usize {
+    children.iter().position(|id| *id == child).expect("a child is listed in its parent")
+}

@@ -1,0 +1,3 @@
+//! Tests of the keyspace, area by area.
+
+mod encoding;

@@ -1,0 +1,255 @@
+//! Write transactions: one main revision, changes numbered from 0.
+
+use crate::index::Pos;
+use crate::keyspace::{Keyspace, Meta, Stored, numbers, version_bytes};
+use crate::kv;
+use crate::recent::Recent;
+use crate::slab::{Entry, Version};
+use bytes::Bytes;
+use types::outcome::RangeOutcome;
+use types::{KeyRange, LeaseId, OpError, RangeOp, Record};
+
+/// Entries looked at for eviction per commit: a few more than it brings in.
+const EVICTION_STEPS_PER_COMMIT: usize = 64;
+
+/// One change of a transaction, as watchers and the backend want it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// The new version.
+    pub record: Record,
+    /// The key's version before the transaction; `None` if the key did not exist then.
+    pub prev: Option<Stored>,
+    /// Lease of the new version; 0 if none.
+    pub lease: LeaseId,
+}
+
+impl Change {
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        kv::key(&self.record.kv)
+    }
+}
+
+/// What a transaction did.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Changes {
+    /// The main revision after it: one more than before if there are changes.
+    pub revision: i64,
+    /// In order of their revisions.
+    pub changes: Vec<Change>,
+}
+
+/// One key that a delete hit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Deleted {
+    /// The key.
+    pub key: Bytes,
+    /// The version that the delete ended.
+    pub prev: Stored,
+}
+
+/// An open write transaction. Reads of the keyspace see none of it before `commit`; there is no
+/// way back from a change, so everything is checked before the first one.
+#[derive(Debug)]
+pub struct WriteTxn<'a> {
+    keyspace: &'a mut Keyspace,
+}
+
+impl Keyspace {
+    /// Begins a write transaction.
+    pub fn begin(&mut self) -> WriteTxn<'_> {
+        assert!(self.pending.is_empty(), "one write transaction at a time");
+        WriteTxn { keyspace: self }
+    }
+
+    /// Goes on with the transaction that was suspended.
+    pub fn resume(&mut self) -> WriteTxn<'_> {
+        WriteTxn { keyspace: self }
+    }
+}
+
+impl WriteTxn<'_> {
+    /// The main revision before the transaction.
+    pub fn begin_revision(&self) -> i64 {
+        self.keyspace.revision
+    }
+
+    /// The main revision that the transaction's own reads see: one more once it changed
+    /// something.
+    pub fn revision(&self) -> i64 {
+        self.keyspace.newest()
+    }
+
+    /// Changes so far.
+    pub fn change_count(&self) -> usize {
+        self.keyspace.pending.len()
+    }
+
+    /// The key's newest version, this transaction's changes included.
+    pub fn get(&self, key: &[u8]) -> Option<Stored> {
+        self.keyspace.visible(key, self.revision())
+    }
+
+    /// Reads an interval; without an explicit revision this transaction's changes are seen.
+    pub fn range(&self, op: &RangeOp) -> Result<RangeOutcome, OpError> {
+        self.keyspace.range_from(op, self.revision())
+    }
+
+    /// Writes a key and gives the version before.
+    pub fn put(&mut self, key: &[u8], value: &[u8], lease: LeaseId) -> Option<Stored> {
+        let keyspace = &mut *self.keyspace;
+        let found = keyspace.tree.find(key);
+        let prev = found.and_then(|pos| {
+            let entry = keyspace.entry_at(pos);
+            entry.is_live().then(|| keyspace.stored(entry, &entry.newest))
+        });
+        let main = keyspace.revision + 1;
+        let (create, number) =
+            prev.as_ref().map_or((main, 1), |prev| (prev.meta.create, prev.meta.version + 1));
+        let mut version = Version { main, create, version: number, lease: lease.0, sub: 0, len: 0 };
+        let record = kv::encode(key, &numbers(&version), value);
+        version.len = length(&record);
+        keyspace.change(key, found, version, record, prev.clone());
+        prev
+    }
+
+    /// Deletes the keys of an interval and gives them in key order.
+    pub fn delete_range(&mut self, range: &KeyRange) -> Vec<Deleted> {
+        self.delete_slice(range, usize::MAX).0
+    }
+
+    /// As [`WriteTxn::delete_range`], `max` keys at most; false if that was not all.
+    pub fn delete_slice(&mut self, range: &KeyRange, max: usize) -> (Vec<Deleted>, bool) {
+        let keyspace = &mut *self.keyspace;
+        let mut hits = Vec::new();
+        keyspace.walk(range, i64::MAX, max, |visit| hits.push(visit.pos));
+        let deleted: Vec<Deleted> = hits.iter().map(|pos| keyspace.delete(*pos)).collect();
+        let done = deleted.len() < max || keyspace.live_in(range) == 0;
+        (deleted, done)
+    }
+
+    /// Leaves the transaction open: the keyspace goes on serving the revision before it, and
+    /// [`Keyspace::resume`] comes back to it.
+    pub fn suspend(self) {}
+
+    /// Ends the transaction: its changes are visible from here on.
+    pub fn commit(self) -> Changes {
+        let keyspace = self.keyspace;
+        keyspace.revision = keyspace.newest();
+        let changes = std::mem::take(&mut keyspace.pending);
+        if !changes.is_empty() {
+            keyspace.recent.trim(keyspace.resident.flushed);
+            keyspace.evict(EVICTION_STEPS_PER_COMMIT);
+        }
+        Changes { revision: keyspace.revision, changes }
+    }
+}
+
+impl Keyspace {
+    fn live_in(&self, range: &KeyRange) -> i64 {
+        self.count_at(range, i64::MAX)
+    }
+
+    fn delete(&mut self, pos: Pos) -> Deleted {
+        let (prefix, suffix) = self.tree.key(pos);
+        let record = kv::encode_tombstone(&[prefix, suffix].concat());
+        let entry = self.entry_at(pos);
+        let prev = self.stored(entry, &entry.newest);
+        let key = record.slice_ref(kv::key(&record));
+        let len = length(&record);
+        let version = Version { main: self.revision + 1, len, ..Version::default() };
+        self.change(&key, Some(pos), version, record, Some(prev.clone()));
+        Deleted { key, prev }
+    }
+
+    /// Makes a new version the newest of its key, which lies at `found`. `prev` is the live
+    /// version that it follows.
+    fn change(
+        &mut self,
+        key: &[u8],
+        found: Option<Pos>,
+        mut version: Version,
+        record: Bytes,
+        prev: Option<Stored>,
+    ) {
+        version.sub = u32::try_from(self.pending.len()).expect("a txn's changes fit in memory");
+        // Within one revision, what watchers get is the version before the transaction.
+        let is_own = prev.as_ref().is_some_and(|prev| prev.meta.modified.main == version.main);
+        let at_begin = found.filter(|_| is_own || prev.is_none()).and_then(|pos| {
+            let entry = self.entry_at(pos);
+            entry.visible_at(self.revision).map(|before| self.stored(entry, before))
+        });
+        let before = if is_own || prev.is_none() { at_begin } else { prev };
+        let record_of = Record {
+            revision: version.revision(),
+            tombstone: version.is_tombstone(),
+            kv: record.clone(),
+        };
+        self.advance(key, found, version, record);
+        let lease = LeaseId(version.lease);
+        self.pending.push(Change { record: record_of, prev: before, lease });
+    }
+
+    /// The bookkeeping of a new version, shared by transactions and restore.
+    pub(crate) fn advance(
+        &mut self,
+        key: &[u8],
+        found: Option<Pos>,
+        version: Version,
+        record: Bytes,
+    ) {
+        self.quota.advance(version.main);
+        let is_tombstone = version.is_tombstone();
+        self.quota.add(version_bytes(key.len(), &version), is_tombstone);
+        let was_live = found.is_some_and(|pos| self.entry_at(pos).is_live());
+        self.resident.admit(&record);
+        self.recent.push(Recent {
+            main: version.main,
+            sub: version.sub,
+            tombstone: is_tombstone,
+            delta: i8::from(!is_tombstone) - i8::from(was_live),
+            kv: record.clone(),
+        });
+        let Some(pos) = found else {
+            let slot = self.slab.insert(Entry::new(version, record));
+            self.resident.queue(slot);
+            self.tree.insert(key, slot, |slot| self.slab.get(slot).is_live());
+            if is_tombstone {
+                // Only a restored history begins with one.
+                let pos = self.tree.find(key).expect("the key was just inserted");
+                self.tree.set_live(pos, false);
+                self.scrub.push(version.main, slot);
+            }
+            return;
+        };
+        let slot = self.tree.slot(pos);
+        self.resident.queue(slot);
+        let entry = self.slab.get_mut(slot);
+        let before = entry.newest;
+        entry.push(version);
+        if let Some(old) = entry.record.replace(record) {
+            self.resident.release(&old);
+        }
+        if was_live == is_tombstone {
+            self.tree.set_live(pos, !is_tombstone);
+        }
+        let bytes = version_bytes(key.len(), &before);
+        if !before.is_tombstone() {
+            self.quota.supersede(bytes);
+        } else if before.main == version.main {
+            self.quota.supersede_tombstone(bytes);
+        }
+        self.scrub.push(version.main, slot);
+    }
+}
+
+pub(crate) fn length(record: &Bytes) -> u32 {
+    u32::try_from(record.len()).expect("a record is no longer than a log entry")
+}
+
+impl Meta {
+    /// True if the version is the first of its key.
+    pub fn is_create(&self) -> bool {
+        self.version == 1
+    }
+}
