@@ -93,7 +93,8 @@ impl Keyspace {
         };
         match op.sort_target {
             SortTarget::Key if descend => found.reverse(),
-            SortTarget::Key => {}
+            // Numbers outside the enum are refused before they come here.
+            SortTarget::Key | SortTarget::Unknown => {}
             SortTarget::Version => by_number(found, |version| version.version),
             SortTarget::Create => by_number(found, |version| version.create),
             SortTarget::Mod => by_number(found, |version| version.main),
