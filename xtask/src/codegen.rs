@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result<()> {
     generate(&root.join("proto"), &root.join("src/generated"))
 }
 
-fn generate(proto: &Path, out: &Path) -> Result<()> {
+pub(crate) fn generate(proto: &Path, out: &Path) -> Result<()> {
     let descriptors = protox::compile(FILES, [proto]).context("compile .proto files")?;
     std::fs::create_dir_all(out).context("create the folder of generated code")?;
     prost_build::Config::new()

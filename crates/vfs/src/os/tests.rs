@@ -1,3 +1,5 @@
+//! Behaviour of the module above, as sentences.
+
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 

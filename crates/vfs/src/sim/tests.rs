@@ -1,3 +1,5 @@
+//! Behaviour of the module above, as sentences.
+
 use super::choices::{Exhaustive, Seeded};
 use super::*;
 
