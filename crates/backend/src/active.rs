@@ -57,11 +57,8 @@ pub(crate) fn create(
 /// Bytes of a job on disk with its padding, and of its commit frame.
 pub(crate) fn job_len(job: &FlushJob) -> (u64, u64) {
     let records: u64 = job.records.iter().map(|record| format::record_frame_len(&record.kv)).sum();
-    let deltas: usize = job
-        .deltas
-        .iter()
-        .map(|delta| format::delta_len(&delta.key, delta.value.as_ref()))
-        .sum();
+    let deltas: usize =
+        job.deltas.iter().map(|delta| format::delta_len(&delta.key, delta.value.as_ref())).sum();
     let commit = to_u64(COMMIT_HEADER + format::meta_len(&job.meta) + deltas);
     (block_after(to_u64(JOB_HEADER) + records + commit), commit)
 }

@@ -125,7 +125,10 @@ impl Backend {
     }
 
     /// Runs a change; after any error but a full disk nothing may be written again.
-    pub(crate) fn guarded<T>(&mut self, change: impl FnOnce(&mut Backend) -> Result<T>) -> Result<T> {
+    pub(crate) fn guarded<T>(
+        &mut self,
+        change: impl FnOnce(&mut Backend) -> Result<T>,
+    ) -> Result<T> {
         let result = change(self);
         if !matches!(result, Ok(_) | Err(Error::NoSpace(_))) {
             self.failed = true;

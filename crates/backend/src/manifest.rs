@@ -84,9 +84,8 @@ impl Manifest {
         let body_len = to_u64(out.len() - HEADER);
         out[0..8].copy_from_slice(MAGIC);
         out[8..12].copy_from_slice(&format::VERSION.to_le_bytes());
-        out[12..16].copy_from_slice(
-            &u32::try_from(body_len).expect("a manifest is small").to_le_bytes(),
-        );
+        out[12..16]
+            .copy_from_slice(&u32::try_from(body_len).expect("a manifest is small").to_le_bytes());
         let header_crc = crc32c(&out[..16]);
         let body_crc = crc32c_append(header_crc, &out[HEADER..]);
         out[16..20].copy_from_slice(&header_crc.to_le_bytes());
@@ -100,8 +99,7 @@ impl Manifest {
         let head = cursor.take(HEADER).ok_or("the manifest is cut short")?;
         let mut head_cursor = Cursor(head);
         let (magic, version) = (head_cursor.take(8), head_cursor.u32());
-        let (len, header_crc, body_crc) =
-            (head_cursor.u32(), head_cursor.u32(), head_cursor.u32());
+        let (len, header_crc, body_crc) = (head_cursor.u32(), head_cursor.u32(), head_cursor.u32());
         let crc = crc32c(&head[..16]);
         if header_crc != Some(crc) || magic != Some(MAGIC) {
             return Err("the header of the manifest fails its checksum");

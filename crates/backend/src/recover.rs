@@ -78,9 +78,7 @@ impl Backend {
         disk.sync_dir(dir)?;
         let manifest = Manifest { salt, next_id: id + 1, active: id, ..Manifest::default() };
         manifest.write(&*disk, dir)?;
-        if let Some((parent, _)) = dir.rsplit_once('/') {
-            disk.sync_dir(parent)?;
-        }
+        sync_parents(&*disk, dir)?;
         Backend::open(disk, dir, config)
     }
 
@@ -118,6 +116,16 @@ impl Backend {
         let scan = reader.scan_all();
         Ok((backend, Recovered { meta, tables, reader, scan, cut: replayed.cut }))
     }
+}
+
+/// Makes the folder itself durable.
+fn sync_parents(disk: &dyn Disk, dir: &str) -> Result<()> {
+    let mut dir = dir;
+    while !dir.is_empty() {
+        dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
+        disk.sync_dir(dir)?;
+    }
+    Ok(())
 }
 
 fn read_manifest(disk: &dyn Disk, dir: &str) -> Result<Option<Manifest>> {

@@ -3,8 +3,8 @@
 use crate::config::BLOCK;
 use crate::error::Result;
 use crate::format::{
-    self, COMMIT_HEADER, CommitHeader, JOB_HEADER, JobHeader, JobKind, RECORD_HEADER,
-    RecordHeader, block_after, to_u64, to_usize,
+    self, COMMIT_HEADER, CommitHeader, JOB_HEADER, JobHeader, JobKind, RECORD_HEADER, RecordHeader,
+    block_after, to_u64, to_usize,
 };
 use crate::reader::Reader;
 use crate::segment::{SegmentFile, SegmentView, Total};
@@ -246,9 +246,8 @@ impl Scan {
     fn advance(&mut self) -> Result<bool> {
         loop {
             let Some(segment) = self.segments.get(self.at) else { return Ok(false) };
-            let walk = self
-                .walk
-                .get_or_insert_with(|| Walk::new(segment.file.clone(), segment.end));
+            let walk =
+                self.walk.get_or_insert_with(|| Walk::new(segment.file.clone(), segment.end));
             if let State::Inside { left: 1.., .. } = walk.state {
                 return Ok(true);
             }

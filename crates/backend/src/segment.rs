@@ -100,16 +100,16 @@ impl SegmentView {
     pub(crate) fn read(&self, span: usize) -> Result<Bytes> {
         let span = &self.spans[span];
         let mut bytes = vec![0; to_usize(u64::from(span.len))];
-        self.file.file.read_at(&mut bytes, u64::from(span.offset)).map_err(|error| {
-            match error.kind {
+        self.file.file.read_at(&mut bytes, u64::from(span.offset)).map_err(
+            |error| match error.kind {
                 vfs::ErrorKind::ShortRead => crate::Error::Damage(self.file.damage(
                     u64::from(span.offset),
                     None,
                     "the file ends before its records do",
                 )),
                 _ => crate::Error::Vfs(error),
-            }
-        })?;
+            },
+        )?;
         Ok(bytes.into())
     }
 

@@ -1,1 +1,4 @@
-//! Tests of the backend.
+//! Tests of the backend on the simulated disk.
+
+mod basics;
+mod support;
