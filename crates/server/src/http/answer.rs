@@ -1,0 +1,82 @@
+//! Answers with the headers that Go's library gives them.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Response, StatusCode};
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// One answer before it is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) content_type: &'static str,
+    /// The body is not to be guessed at: Go marks errors and probes so.
+    pub(super) nosniff: bool,
+    /// Only GET is served here.
+    pub(super) allow_get: bool,
+    pub(super) body: String,
+}
+
+impl Answer {
+    /// A page.
+    pub(super) fn ok(content_type: &'static str, body: String) -> Answer {
+        Answer { status: 200, content_type, nosniff: false, allow_get: false, body }
+    }
+
+    /// Nothing, well.
+    pub(super) fn empty() -> Answer {
+        Answer::ok("", String::new())
+    }
+
+    /// An error in Go's form: the text and a new line.
+    pub(super) fn error(status: u16, text: &str) -> Answer {
+        Answer {
+            status,
+            content_type: PLAIN,
+            nosniff: true,
+            allow_get: false,
+            body: format!("{text}\n"),
+        }
+    }
+
+    /// A probe's page.
+    pub(super) fn probe(body: String) -> Answer {
+        Answer { status: 200, content_type: PLAIN, nosniff: true, allow_get: false, body }
+    }
+
+    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::builder()
+            .status(StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        if !self.content_type.is_empty() {
+            response = response.header("content-type", self.content_type);
+        }
+        if self.nosniff {
+            response = response.header("x-content-type-options", "nosniff");
+        }
+        if self.allow_get {
+            response = response.header("allow", "GET");
+        }
+        response.body(Full::new(self.body.into())).expect("the headers are constants")
+    }
+}
+
+/// 405 with the one method that works.
+pub(super) fn only_get() -> Answer {
+    Answer { allow_get: true, ..Answer::error(405, "Method Not Allowed") }
+}
+
+/// 404 in Go's words.
+pub(super) fn not_found() -> Answer {
+    Answer::error(404, "404 page not found")
+}
+
+/// The host of the request is not on the list.
+pub(super) fn misdirected(host: &str) -> Answer {
+    Answer::error(
+        421,
+        &format!(
+            "{host:?} is not a host that this server answers for; allow it with --host-whitelist"
+        ),
+    )
+}
