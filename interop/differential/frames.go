@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -149,9 +150,25 @@ func (c *frameConn) messages(p *player, m method, data []byte) {
 		}
 		size := int(binary.BigEndian.Uint32(data[1:5]))
 		p.say("H2 body", "message with flag %d", data[0])
-		p.message(m, data[5:5+size], "")
+		p.message(m, plainBody(data[0], data[5:5+size]), "")
 		data = data[5+size:]
 	}
+}
+
+// plainBody undoes gzip: the compressed bytes may differ, what they say may not.
+func plainBody(flag byte, body []byte) []byte {
+	if flag == 0 {
+		return body
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return body
+	}
+	plain, err := io.ReadAll(reader)
+	if err != nil {
+		return body
+	}
+	return plain
 }
 
 // connectionEnd names the two ways in which a connection says nothing more.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// http handles "http METHOD PATH [Header:value ...]".
-func (p *player) http(rest string) error {
+// http handles "http METHOD PATH [Header:value ...]"; without detail only status and content type.
+func (p *player) http(rest string, detail bool) error {
 	words := strings.Fields(rest)
 	if len(words) < 2 {
 		return fmt.Errorf("http needs a method and a path")
@@ -38,6 +38,10 @@ func (p *player) http(rest string) error {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	p.say("HTTP status", "status: %d", response.StatusCode)
+	if !detail {
+		p.say("HTTP header Content-Type", "type: %s", response.Header.Get("Content-Type"))
+		return nil
+	}
 	var keys []string
 	for key := range response.Header {
 		keys = append(keys, key)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,7 +104,13 @@ func (p *player) step(verb, rest string) error {
 		}
 		return nil
 	case "http":
-		return p.http(rest)
+		return p.http(rest, true)
+	case "http-status":
+		return p.http(rest, false)
+	case "repeat":
+		return p.repeat(rest)
+	case "deep":
+		return p.deep(rest)
 	}
 	m, err := lookup(verb)
 	if err != nil {
@@ -114,6 +121,40 @@ func (p *player) step(verb, rest string) error {
 		return err
 	}
 	return p.unary(verb, body)
+}
+
+// repeat plays a unary step several times with %i replaced; only failures are shown.
+func (p *player) repeat(rest string) error {
+	count, rest, _ := strings.Cut(rest, " ")
+	short, text, _ := strings.Cut(rest, " ")
+	m, err := lookup(short)
+	if err != nil {
+		return err
+	}
+	times, _ := strconv.Atoi(count)
+	for i := range times {
+		body, err := encode(m.desc.Input(), strings.ReplaceAll(text, "%i", fmt.Sprintf("%05d", i)))
+		if err != nil {
+			return err
+		}
+		if a := p.s.call(p.context(), m, body); a.err != nil {
+			p.show(m, a)
+		}
+	}
+	return nil
+}
+
+// deep sends a txn nested so deep that no client library would build it.
+func (p *player) deep(rest string) error {
+	depth, err := strconv.Atoi(rest)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	for range depth {
+		body = wrap(2, wrap(4, body)) // success { request_txn { .. } }
+	}
+	return p.unary("KV.Txn", body)
 }
 
 // encode turns protobuf text, with its outer braces, into wire bytes.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// streamStep handles "stream NAME open METHOD", "send {..}", "recv N", "events N", "quiet", "half",
+// streamStep handles "stream NAME open METHOD", "send {..}", "rawsend HEX", "many N {..}", "recv N", "events N", "quiet", "half",
 // "cancel" and "end".
 func (p *player) streamStep(rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
@@ -42,6 +43,14 @@ func (p *player) streamStep(rest string) error {
 			return err
 		}
 		return st.send(body)
+	case "rawsend":
+		body, err := hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
+		if err != nil {
+			return err
+		}
+		return st.send(body)
+	case "many":
+		return p.many(st, rest)
 	case "recv":
 		p.receive(st, rest)
 	case "events":
@@ -61,6 +70,17 @@ func (p *player) streamStep(rest string) error {
 		return fmt.Errorf("no stream step %q", verb)
 	}
 	return nil
+}
+
+// many sends the same message several times: "many N {..}".
+func (p *player) many(st *stream, rest string) error {
+	count, text, _ := strings.Cut(rest, " ")
+	body, err := encode(st.m.desc.Input(), text)
+	times, _ := strconv.Atoi(count)
+	for i := 0; err == nil && i < times; i++ {
+		err = st.send(body)
+	}
+	return err
 }
 
 func (p *player) receive(st *stream, count string) {
@@ -118,6 +138,13 @@ func (p *player) learn(m method, body []byte) {
 		if proto.Unmarshal(body, &response) == nil {
 			id = response.ID
 		}
+	case "Lease.LeaseLeases":
+		var response etcdserverpb.LeaseLeasesResponse
+		if proto.Unmarshal(body, &response) == nil {
+			for _, status := range response.Leases {
+				p.learnID(status.ID)
+			}
+		}
 	case "Lock.Lock":
 		var response v3lockpb.LockResponse
 		if proto.Unmarshal(body, &response) == nil {
@@ -129,6 +156,10 @@ func (p *player) learn(m method, body []byte) {
 			id = response.Leader.Lease
 		}
 	}
+	p.learnID(id)
+}
+
+func (p *player) learnID(id int64) {
 	// Ids below 2^32 are those that scripts choose.
 	if id >= 1<<32 && p.leaseName(strconv.FormatInt(id, 10)) == strconv.FormatInt(id, 10) {
 		p.leases = append(p.leases, id)

@@ -2,7 +2,11 @@ package main
 
 // Transport rows: paths, methods, content types, encodings, deadlines, lengths and odd headers.
 
-import "strings"
+import (
+	"bytes"
+	"compress/gzip"
+	"strings"
+)
 
 var goodMessage = []byte("\n\x01a") // RangeRequest{key: "a"}
 
@@ -121,6 +125,9 @@ var bodyRows = []struct {
 	{"trailing bytes", nil, append(framed(0, goodMessage), 1, 2, 3), false},
 	{"flag compressed without encoding", nil, framed(1, goodMessage), false},
 	{"flag compressed with gzip", []string{"grpc-encoding=gzip"}, framed(1, goodMessage), false},
+	{"gzip message", []string{"grpc-encoding=gzip"}, framed(1, gzipped(goodMessage)), false},
+	{"gzip message without its end", []string{"grpc-encoding=gzip"}, framed(1, gzipped(goodMessage)[:20]), false},
+	{"gzip of a mebibyte of zeros times three", []string{"grpc-encoding=gzip"}, framed(1, gzipped(make([]byte, 3<<20))), false},
 	{"flag compressed with identity", []string{"grpc-encoding=identity"}, framed(1, goodMessage), false},
 	{"flag compressed with unknown", []string{"grpc-encoding=br2"}, framed(1, goodMessage), false},
 	{"flag unknown", nil, framed(2, goodMessage), false},
@@ -133,6 +140,14 @@ var bodyRows = []struct {
 	{"group without end", nil, framed(0, []byte("\n\x01a\x7b")), false},
 	{"varint too long", nil, framed(0, []byte("\n\x01a\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")), false},
 	{"stream left open", nil, framed(0, goodMessage), true},
+}
+
+func gzipped(message []byte) []byte {
+	var out bytes.Buffer
+	writer := gzip.NewWriter(&out)
+	writer.Write(message)
+	writer.Close()
+	return out.Bytes()
 }
 
 // transportCases turns the rows into cases.
