@@ -64,4 +64,3 @@ func (p *player) http(rest string, detail bool) error {
 	}
 	return nil
 }
-

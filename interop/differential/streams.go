@@ -229,4 +229,3 @@ func varint(n uint64) []byte {
 	}
 	return append(out, byte(n))
 }
-
