@@ -36,3 +36,11 @@ pub const RESIDENT_BYTES_DEFAULT: usize = 128 * 1024 * 1024;
 /// Bytes of recent records kept for watchers that catch up and for reads at older revisions:
 /// some ten thousand changes of a usual size.
 pub const RECENT_BYTES_DEFAULT: usize = 16 * 1024 * 1024;
+/// Length of a log segment: recycling one costs little and a trimmed log stays small.
+pub const WAL_SEGMENT_BYTES_DEFAULT: u64 = 16 * 1024 * 1024;
+/// Unused log segments kept for reuse: one to write next, one more for a burst of trims.
+pub const WAL_SPARES_MAX: usize = 2;
+/// Largest batch of the log: offsets inside a segment stay below 32 bits.
+pub const WAL_BATCH_BYTES_MAX: usize = 1 << 30;
+/// Largest encoded member list in a log segment's header, which is one block.
+pub const WAL_MEMBERSHIP_BYTES_MAX: usize = 3072;

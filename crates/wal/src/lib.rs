@@ -1,9 +1,38 @@
 //! The write-ahead log: segments, framed records, batches, recovery.
+//!
+//! Every answer that promises durability waits for [`Wal::append`], which is one write of whole
+//! blocks that exist already and one sync. A batch is kept whole or cut whole; what no crash
+//! explains is refused with file, offset and index. `docs/disk-format.md` has the byte tables and
+//! the argument why recovery is right.
+//!
+//! ```text
+//!   recover ── reads all segments, decides: whole, cut the last batch, or refuse
+//!   writer  ── appends, rolls to the next segment, trims and recycles
+//!   reader  ── reads old entries by index, from any thread
+//!   segment ── header and names of segments      frame ── frames and batches
+//! ```
 
-/// What is written and synced as one.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Batch {}
+mod api;
+mod catalog;
+mod error;
+mod frame;
+mod mutant;
+mod reader;
+mod recover;
+mod repair;
+mod segment;
+mod tail;
+mod writer;
 
-mod entry;
+pub use api::{
+    Batch, Cut, Entry, EntryKind, Frame, HardState, Identity, Install, Position, Recovered, Use,
+    WalConfig,
+};
+pub use error::{Damage, Error, Result};
+pub use frame::BLOCK;
+pub use mutant::Mutant;
+pub use reader::Reader;
+pub use writer::Wal;
 
-pub use entry::{Entry, EntryKind, HardState};
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ fn files_and_folders_are_private() {
 #[test]
 fn what_is_written_is_read_also_from_the_device_at_any_offset() {
     let (_dir, disk) = disk();
-    let bytes: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..3_000_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
     let file = disk.open("f", Open::Create).unwrap();
     file.write_at(&bytes, 0).unwrap();
     file.sync().unwrap();
