@@ -1,6 +1,7 @@
 //! The states and the changes between them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use types::OpError;
 
 /// A key with its value and numbers.
@@ -35,8 +36,8 @@ pub struct Change {
     pub prev: Option<Kv>,
 }
 
-/// All keys that exist.
-pub(crate) type State = BTreeMap<Vec<u8>, Kv>;
+/// All keys that exist. What two revisions have in common they share.
+pub(crate) type State = BTreeMap<Arc<[u8]>, Arc<Kv>>;
 
 /// The reference.
 #[derive(Clone, Debug)]
@@ -78,7 +79,7 @@ impl Model {
 
     /// What exists now.
     pub fn current(&self) -> impl Iterator<Item = &Kv> {
-        self.state(self.revision()).values()
+        self.state(self.revision()).values().map(AsRef::as_ref)
     }
 
     /// Every change since the beginning, compacted or not.
@@ -88,7 +89,7 @@ impl Model {
 
     /// What a key was at a revision.
     pub fn at(&self, key: &[u8], revision: i64) -> Option<&Kv> {
-        self.state(revision).get(key)
+        self.state(revision).get(key).map(AsRef::as_ref)
     }
 
     /// The previous value that a watcher gets with an event: none if that state is compacted.
@@ -199,7 +200,7 @@ impl Write {
             value: value.to_vec(),
             lease,
         };
-        self.now.insert(key.to_vec(), kv.clone());
+        self.now.insert(key.into(), Arc::new(kv.clone()));
         self.note(key, Some(kv));
     }
 
@@ -210,7 +211,7 @@ impl Write {
 
     fn note(&mut self, key: &[u8], kv: Option<Kv>) {
         let sub = i64::try_from(self.changes.len()).expect("a test is short");
-        let prev = self.before.get(key).cloned();
+        let prev = self.before.get(key).map(|kv| kv.as_ref().clone());
         self.changes.push(Change { main: self.main, sub, key: key.to_vec(), kv, prev });
     }
 

@@ -24,7 +24,8 @@ pub(crate) fn pick(state: &State, range: &KeyRange) -> Vec<Kv> {
         [0] => key >= &range.key[..],
         end => key >= &range.key[..] && key < end,
     };
-    state.values().filter(|kv| is_inside(&kv.key)).cloned().collect()
+    let inside = state.values().filter(|kv| is_inside(&kv.key));
+    inside.map(|kv| kv.as_ref().clone()).collect()
 }
 
 impl Model {

@@ -171,7 +171,7 @@ fn branch(op: &TxnOp, succeeded: bool) -> &[Op] {
 }
 
 fn put(write: &mut Write, op: &PutOp) -> PutAnswer {
-    let old = write.now.get(&op.key[..]).cloned();
+    let old = write.now.get(&op.key[..]).map(|kv| kv.as_ref().clone());
     let kept = old.clone().unwrap_or_default();
     let value = if op.ignore_value { &kept.value[..] } else { &op.value[..] };
     let lease = if op.ignore_lease { kept.lease } else { op.lease.0 };
