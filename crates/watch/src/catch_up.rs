@@ -35,7 +35,9 @@ impl Hub {
         let stream = &mut self.streams[gone.stream];
         stream.watchers.remove(&gone.id);
         stream.lagging -= 1;
-        self.groups.get_mut(gone.group).others -= 1;
+        let group = self.groups.get_mut(gone.group);
+        group.others -= 1;
+        self.prev_watchers -= usize::from(group.options.prev_kv);
         self.slow -= 1;
         self.groups.trim(gone.group);
     }

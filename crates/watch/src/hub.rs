@@ -117,6 +117,8 @@ pub struct Hub {
     pub(crate) due: BTreeSet<(Time, u32)>,
     pub(crate) ready: Vec<StreamId>,
     pub(crate) slow: usize,
+    /// Watchers that ask for previous records.
+    pub(crate) prev_watchers: usize,
     pub(crate) events_total: u64,
 }
 
@@ -188,6 +190,7 @@ impl Hub {
             fragment: create.fragment,
         });
         self.streams[slot].watchers.insert(id, watcher);
+        self.prev_watchers += usize::from(create.prev_kv);
         let revision = self.revision;
         self.send(slot, Message { watch_id: id, revision, created: true, ..Message::default() });
         self.enlist(watcher);
@@ -225,6 +228,23 @@ impl Hub {
     /// `notify` should carry it.
     pub fn wants_prev(&self, key: &[u8]) -> bool {
         self.groups.any(key, |group| group.options.prev_kv && !group.synced.is_empty())
+    }
+
+    /// True if any watcher asks for the record before a change.
+    pub fn wants_any_prev(&self) -> bool {
+        0 < self.prev_watchers
+    }
+
+    /// True without watchers: then `advance` will do in place of `notify`.
+    pub fn is_idle(&self) -> bool {
+        self.watchers.len() == 0
+    }
+
+    /// Moves to a revision that no watcher is to be told of.
+    pub fn advance(&mut self, revision: i64) {
+        assert!(self.is_idle(), "watchers are told of every revision");
+        assert!(self.revision <= revision, "revisions do not go back");
+        self.revision = revision;
     }
 
     /// Tells the watchers of one new revision; `changes` are all of it, in order.

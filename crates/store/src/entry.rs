@@ -1,0 +1,41 @@
+//! A log entry, decoded once for all that is done with it.
+
+use crate::Error;
+use bytes::Bytes;
+use proto::log;
+use proto::request::{self, Request};
+use types::Term;
+
+/// A decoded log entry.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// Id of the proposal; 0 if nobody waits for it.
+    pub id: u64,
+    /// The lowest outstanding id of its proposer; 0 says nothing.
+    pub floor: u64,
+    /// The term it holds in; 0 is any.
+    pub fence: Term,
+    /// What is asked; nothing in the entry that a new leader begins with.
+    pub request: Option<Request>,
+    /// The bytes, for the chain of hashes.
+    pub(crate) data: Bytes,
+}
+
+impl Entry {
+    /// Decodes an entry; no bytes at all are the entry that asks for nothing.
+    pub fn decode(data: &Bytes) -> Result<Entry, Error> {
+        if data.is_empty() {
+            let data = data.clone();
+            return Ok(Entry { id: 0, floor: 0, fence: Term(0), request: None, data });
+        }
+        let outer = log::Entry::decode(data).map_err(Error::Entry)?;
+        let request = request::decode(outer.kind, &outer.body).map_err(Error::Request)?;
+        Ok(Entry {
+            id: outer.id,
+            floor: outer.floor,
+            fence: Term(outer.fence_term),
+            request: Some(request),
+            data: data.clone(),
+        })
+    }
+}

@@ -1,0 +1,4 @@
+//! Unit tests of the store: entries in, outcomes, events and flush jobs out.
+
+mod apply;
+mod rig;
