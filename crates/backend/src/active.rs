@@ -10,6 +10,7 @@ use crate::format::{
 use crate::job::FlushJob;
 use crate::manifest;
 use crate::segment::{SegmentFile, SegmentView, SpanBuilder, Total, name_of};
+use crate::state;
 use std::sync::Arc;
 use types::Revision;
 use vfs::{Disk, File, Open};
@@ -58,8 +59,8 @@ pub(crate) fn create(
 pub(crate) fn job_len(job: &FlushJob) -> (u64, u64) {
     let records: u64 = job.records.iter().map(|record| format::record_frame_len(&record.kv)).sum();
     let deltas: usize =
-        job.deltas.iter().map(|delta| format::delta_len(&delta.key, delta.value.as_ref())).sum();
-    let commit = to_u64(COMMIT_HEADER + format::meta_len(&job.meta) + deltas);
+        job.deltas.iter().map(|delta| state::delta_len(&delta.key, delta.value.as_ref())).sum();
+    let commit = to_u64(COMMIT_HEADER + state::meta_len(&job.meta) + deltas);
     (block_after(to_u64(JOB_HEADER) + records + commit), commit)
 }
 
@@ -143,9 +144,9 @@ impl Active {
 
 fn commit_payload(job: &FlushJob) -> Vec<u8> {
     let mut payload = Vec::new();
-    format::encode_meta(&mut payload, &job.meta);
+    state::encode_meta(&mut payload, &job.meta);
     for delta in &job.deltas {
-        format::encode_delta(&mut payload, delta.table, &delta.key, delta.value.as_ref());
+        state::encode_delta(&mut payload, delta.table, &delta.key, delta.value.as_ref());
     }
     payload
 }

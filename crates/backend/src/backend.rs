@@ -55,7 +55,7 @@ impl Backend {
     pub fn flush(&mut self, job: &FlushJob) -> Result<Reader> {
         self.check_usable()?;
         self.check_job(job)?;
-        #[cfg(feature = "mutants")]
+        #[cfg(any(test, feature = "mutants"))]
         if self.config.has(crate::Mutant::AppliedOutsideStep) {
             let early = FlushJob { meta: job.meta.clone(), ..FlushJob::default() };
             self.guarded(|backend| backend.flush_checked(&early))?;

@@ -21,7 +21,7 @@ pub struct Config {
     /// Share of dead bytes, in percent, from which a paced rewrite takes a segment.
     pub garbage_percent: u8,
     /// The planted bug to run with.
-    #[cfg(feature = "mutants")]
+    #[cfg(any(test, feature = "mutants"))]
     pub mutant: Option<crate::Mutant>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Config {
             segment_bytes: SEGMENT_BYTES_DEFAULT,
             salt: 0,
             garbage_percent: GARBAGE_PERCENT_DEFAULT,
-            #[cfg(feature = "mutants")]
+            #[cfg(any(test, feature = "mutants"))]
             mutant: None,
         }
     }

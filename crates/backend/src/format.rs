@@ -4,10 +4,9 @@
 //! and the segment's number.
 
 use crate::config::BLOCK;
-use crate::job::{Delta, Meta, TableId};
 use bytes::Bytes;
 use crc32c::{crc32c, crc32c_append};
-use types::{Index, Revision, Term};
+use types::Revision;
 
 /// Version of the layouts of this file.
 pub(crate) const VERSION: u32 = 1;
@@ -28,8 +27,6 @@ pub(crate) const COMMIT_HEADER: usize = 24;
 pub(crate) const FOOTER_HEADER: usize = 20;
 /// Bytes of one span in a footer.
 pub(crate) const SPAN: usize = 24;
-/// Bytes of one delta before key and value.
-const DELTA_HEADER: usize = 12;
 
 const FLAG_TOMBSTONE: u8 = 1;
 
@@ -43,7 +40,7 @@ pub(crate) fn to_usize(len: u64) -> usize {
     usize::try_from(len).expect("a segment's length fits the address space")
 }
 
-fn to_u32(len: usize) -> u32 {
+pub(crate) fn to_u32(len: usize) -> u32 {
     u32::try_from(len).expect("the writer checked that lengths fit 32 bits")
 }
 
@@ -306,58 +303,6 @@ impl CommitHeader {
     pub(crate) fn holds(&self, payload: &[u8]) -> bool {
         crc32c_append(self.header_crc, payload) == self.payload_crc
     }
-}
-
-/// Bytes of an encoded meta.
-pub(crate) fn meta_len(meta: &Meta) -> usize {
-    5 * 8 + 4 + meta.conf_state.len()
-}
-
-/// Appends a meta.
-pub(crate) fn encode_meta(out: &mut Vec<u8>, meta: &Meta) {
-    out.extend_from_slice(&meta.applied.0.to_le_bytes());
-    out.extend_from_slice(&meta.term.0.to_le_bytes());
-    out.extend_from_slice(&meta.revision.to_le_bytes());
-    out.extend_from_slice(&meta.compacted.to_le_bytes());
-    out.extend_from_slice(&meta.live_bytes.to_le_bytes());
-    out.extend_from_slice(&to_u32(meta.conf_state.len()).to_le_bytes());
-    out.extend_from_slice(&meta.conf_state);
-}
-
-/// Reads a meta.
-pub(crate) fn decode_meta(cursor: &mut Cursor<'_>) -> Option<Meta> {
-    Some(Meta {
-        applied: Index(cursor.u64()?),
-        term: Term(cursor.u64()?),
-        revision: cursor.i64()?,
-        compacted: cursor.i64()?,
-        live_bytes: cursor.i64()?,
-        conf_state: cursor.bytes()?,
-    })
-}
-
-/// Bytes of an encoded delta.
-pub(crate) fn delta_len(key: &[u8], value: Option<&Bytes>) -> usize {
-    DELTA_HEADER + key.len() + value.map_or(0, Bytes::len)
-}
-
-/// Appends a delta.
-pub(crate) fn encode_delta(out: &mut Vec<u8>, table: TableId, key: &[u8], value: Option<&Bytes>) {
-    out.extend_from_slice(&[table.0, u8::from(value.is_some()), 0, 0]);
-    out.extend_from_slice(&to_u32(key.len()).to_le_bytes());
-    out.extend_from_slice(&to_u32(value.map_or(0, Bytes::len)).to_le_bytes());
-    out.extend_from_slice(key);
-    out.extend_from_slice(value.map_or(&[], |value| value));
-}
-
-/// Reads a delta.
-pub(crate) fn decode_delta(cursor: &mut Cursor<'_>) -> Option<Delta> {
-    let (table, put) = (TableId(cursor.u8()?), cursor.u8()?);
-    cursor.take(2)?;
-    let (key_len, value_len) = (cursor.u32()?, cursor.u32()?);
-    let key = Bytes::copy_from_slice(cursor.take(usize::try_from(key_len).ok()?)?);
-    let value = cursor.take(usize::try_from(value_len).ok()?)?;
-    Some(Delta { table, key, value: (put == 1).then(|| Bytes::copy_from_slice(value)) })
 }
 
 /// A stretch of records without anything between them: what one read fetches.

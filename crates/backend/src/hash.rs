@@ -55,8 +55,10 @@ impl Reader {
         let mut hash = crc32c(b"key");
         self.each(revision, |number, record| {
             let main = record.revision.main;
-            let skipped = main <= compacted && !visible.has(number);
-            if !skipped && !(main == compacted && record.tombstone) {
+            let superseded = main <= compacted && !visible.has(number);
+            // Members before 3.5.16 removed a delete marker at the compacted revision.
+            let removed_by_some = main == compacted && record.tombstone;
+            if !(superseded || removed_by_some) {
                 hash = add(hash, &record);
             }
             Ok(())

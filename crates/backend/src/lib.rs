@@ -26,24 +26,27 @@ pub mod fuzz;
 mod hash;
 mod job;
 mod manifest;
-#[cfg(feature = "mutants")]
+#[cfg(any(test, feature = "mutants"))]
 mod mutant;
 mod reader;
 mod recover;
+mod replay;
 mod reserve;
 mod rewrite;
 mod scan;
 mod segment;
+mod state;
 mod tables;
 
 pub use backend::Backend;
 pub use config::Config;
 pub use error::{Damage, Error, Result};
 pub use job::{Delta, FlushJob, Meta, TableId, Tables};
-#[cfg(feature = "mutants")]
+#[cfg(any(test, feature = "mutants"))]
 pub use mutant::Mutant;
 pub use reader::{History, Reader};
-pub use recover::{Cut, Recovered};
+pub use recover::Recovered;
+pub use replay::Cut;
 pub use reserve::Reserve;
 pub use rewrite::{Pace, Rewritten};
 pub use scan::{RecordRef, Scan};

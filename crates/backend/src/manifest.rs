@@ -3,6 +3,7 @@
 use crate::error::{Damage, Error, Result};
 use crate::format::{self, Cursor, to_u64, to_usize};
 use crate::job::Meta;
+use crate::state;
 use crc32c::{crc32c, crc32c_append};
 use types::Revision;
 use vfs::{Disk, Open};
@@ -63,7 +64,7 @@ impl Manifest {
         for number in [self.salt, self.next_id, self.job, self.active] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        format::encode_meta(&mut out, &self.meta);
+        state::encode_meta(&mut out, &self.meta);
         push_len(&mut out, self.tables.len());
         for table in &self.tables {
             out.extend_from_slice(&table.id.to_le_bytes());
@@ -119,7 +120,7 @@ impl Manifest {
     fn decode_body(cursor: &mut Cursor<'_>) -> Option<Manifest> {
         let (salt, next_id, job, active) =
             (cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?);
-        let meta = format::decode_meta(cursor)?;
+        let meta = state::decode_meta(cursor)?;
         let mut tables = Vec::new();
         for _ in 0..cursor.u32()? {
             let (id, len, crc) = (cursor.u64()?, cursor.u64()?, cursor.u32()?);
@@ -194,7 +195,7 @@ pub(crate) fn write_temp(disk: &dyn Disk, path: &str, bytes: &[u8]) -> Result<()
 
 /// Path of a file of the store.
 pub(crate) fn path(dir: &str, name: &str) -> String {
-    format!("{dir}/{name}")
+    if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") }
 }
 
 /// Removes a file that may be absent.

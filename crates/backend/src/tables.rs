@@ -2,9 +2,10 @@
 //! first is an image of everything, a second one holds what changed since.
 
 use crate::error::{Damage, Error, Result};
-use crate::format::{self, Cursor, to_u64, to_usize};
+use crate::format::{Cursor, to_u64, to_usize};
 use crate::job::{Delta, TableId, Tables};
 use crate::manifest::{self, TableFile};
+use crate::state;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use vfs::{Disk, Open};
@@ -77,7 +78,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &str, files: &[TableFile]) -> Result<Ta
 pub(crate) fn decode(cursor: &mut Cursor<'_>) -> Option<Vec<Delta>> {
     let mut deltas = Vec::new();
     while !cursor.0.is_empty() {
-        deltas.push(format::decode_delta(cursor)?);
+        deltas.push(state::decode_delta(cursor)?);
     }
     Some(deltas)
 }
@@ -96,7 +97,7 @@ pub(crate) fn write(
     let image_bytes = files.first().map_or(0, |file| file.len);
     let changed: usize = pending
         .iter()
-        .map(|((_, key), value)| format::delta_len(key, value.as_ref()))
+        .map(|((_, key), value)| state::delta_len(key, value.as_ref()))
         .sum::<usize>();
     let behind: u64 = files.iter().skip(1).map(|file| file.len).sum();
     let whole = image_bytes <= IMAGE_BYTES_SMALL.max((behind + to_u64(changed)) * IMAGE_SHARE);
@@ -107,13 +108,13 @@ pub(crate) fn write(
         apply(&mut tables, deltas_of(pending));
         for (table, rows) in &tables {
             for (key, value) in rows {
-                format::encode_delta(&mut out, *table, key, Some(value));
+                state::encode_delta(&mut out, *table, key, Some(value));
             }
         }
     } else {
         listed.extend_from_slice(files);
         for ((table, key), value) in pending {
-            format::encode_delta(&mut out, *table, key, value.as_ref());
+            state::encode_delta(&mut out, *table, key, value.as_ref());
         }
     }
     let path = manifest::path(dir, &name_of(id));
