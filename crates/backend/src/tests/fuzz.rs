@@ -6,7 +6,7 @@ use vfs::sim::choices::Seeded;
 
 #[test]
 fn the_corpus_of_db_open_replays() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/db_open");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/db_open");
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let data = std::fs::read(entry.unwrap().path()).unwrap();
