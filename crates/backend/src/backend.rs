@@ -253,7 +253,7 @@ impl Backend {
     pub fn reader(&self) -> Reader {
         let mut segments: Vec<_> = self.sealed.iter().map(|sealed| sealed.view.clone()).collect();
         segments.extend(self.active.view());
-        Reader::new(self.meta.clone(), segments)
+        Reader::new(self.meta.clone(), segments, self.size())
     }
 
     /// The state after the last job.

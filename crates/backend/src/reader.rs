@@ -20,6 +20,7 @@ struct View {
     meta: Meta,
     /// Invariant: in revision order, none empty.
     segments: Vec<Arc<SegmentView>>,
+    size: u64,
 }
 
 /// Records of a span of main revisions.
@@ -32,8 +33,8 @@ pub struct History {
 }
 
 impl Reader {
-    pub(crate) fn new(meta: Meta, segments: Vec<Arc<SegmentView>>) -> Reader {
-        Reader { view: Arc::new(View { meta, segments }) }
+    pub(crate) fn new(meta: Meta, segments: Vec<Arc<SegmentView>>, size: u64) -> Reader {
+        Reader { view: Arc::new(View { meta, segments, size }) }
     }
 
     pub(crate) fn segments(&self) -> &[Arc<SegmentView>] {
@@ -43,6 +44,11 @@ impl Reader {
     /// The state that this snapshot was taken at.
     pub fn meta(&self) -> &Meta {
         &self.view.meta
+    }
+
+    /// Bytes of all files of the store at that time, as `Backend::size` counts them.
+    pub fn size(&self) -> u64 {
+        self.view.size
     }
 
     /// Number of the segment that would hold `revision`.

@@ -90,6 +90,9 @@ pub enum Effect {
     },
     /// Something worth a log line or a metric; never load-bearing.
     Note(Note),
+    /// The member cannot go on: what is stored cannot be read. Log it once and end the process
+    /// with code 65. Nothing follows.
+    Fatal(store::Error),
     /// The member has done what can be done before the process ends.
     Stopped,
 }

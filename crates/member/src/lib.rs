@@ -9,10 +9,36 @@
 //! A driver (the production shell, the simulator) only executes effects and feeds their
 //! completions back as events. No clock, socket, file or random number is reached from here.
 
+//!
+//! A driver calls `Member::step` with every event, and `Member::turn` once after the events of one
+//! turn of its loop: what arrived together is proposed together, shares one read index and is
+//! answered together. It calls `step` with `Event::Tick` when `Member::next_deadline` is reached.
+
+mod apply;
+mod compaction;
+mod compactor;
+mod config;
 pub mod effect;
 pub mod event;
+mod fetch;
+mod flush;
+mod hashes;
+pub mod identity;
+mod ids;
+mod leases;
+mod member;
+mod reads;
 pub mod request;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod waiting;
+mod watches;
 
+pub use compactor::AutoCompaction;
+pub use config::{Config, StartError};
 pub use effect::{Effect, Effects};
 pub use event::Event;
+pub use member::Member;
+pub use node::Mutant;
 pub use request::{Header, Request, RequestId, Response, StreamId, Ticket, WriteKind};

@@ -1,7 +1,7 @@
 //! What clients ask of a member and what it answers.
 
 use bytes::Bytes;
-use types::outcome::{DeleteOutcome, PutOutcome, RangeOutcome, TxnOutcome};
+use types::outcome::{DeleteOutcome, Item, OpOutcome, PutOutcome, RangeOutcome, TxnOutcome};
 use types::{ClusterId, LeaseId, MemberId, RangeOp, Term, TxnOp};
 
 /// Names a request between driver and member.
@@ -110,7 +110,36 @@ pub enum AlarmAction {
     Deactivate,
 }
 
-pub use store::AlarmKind;
+/// Kinds of alarm, with etcd's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum AlarmKind {
+    /// Any, in a list; nothing, when raised.
+    None = 0,
+    /// Over the quota.
+    NoSpace = 1,
+    /// Data differs between members or from its checksum.
+    Corrupt = 2,
+}
+
+impl AlarmKind {
+    /// etcd's number.
+    pub fn number(self) -> i32 {
+        match self {
+            AlarmKind::None => 0,
+            AlarmKind::NoSpace => 1,
+            AlarmKind::Corrupt => 2,
+        }
+    }
+}
+
+impl From<store::AlarmKind> for AlarmKind {
+    fn from(kind: store::AlarmKind) -> AlarmKind {
+        match kind {
+            store::AlarmKind::NoSpace => AlarmKind::NoSpace,
+            store::AlarmKind::Corrupt => AlarmKind::Corrupt,
+        }
+    }
+}
 
 /// Header fields of an answer. `revision` is the store's current one unless the answer carries
 /// its own.
@@ -227,4 +256,30 @@ pub enum Response {
     MoveLeader,
     /// All that was committed before is applied.
     Barrier,
+}
+
+impl Response {
+    /// True if records in it have to be read from the backend.
+    pub fn has_cold(&self) -> bool {
+        match self {
+            Response::Range(range) => range.items.iter().any(is_cold),
+            Response::Put(put) => put.prev.as_ref().is_some_and(is_cold),
+            Response::Delete(delete) => delete.prev.iter().any(is_cold),
+            Response::Txn(txn) => txn.outcomes.iter().any(outcome_is_cold),
+            _ => false,
+        }
+    }
+}
+
+fn is_cold(item: &Item) -> bool {
+    matches!(item, Item::Cold { .. })
+}
+
+fn outcome_is_cold(outcome: &OpOutcome) -> bool {
+    match outcome {
+        OpOutcome::Range(range) => range.items.iter().any(is_cold),
+        OpOutcome::Put(put) => put.prev.as_ref().is_some_and(is_cold),
+        OpOutcome::Delete(delete) => delete.prev.iter().any(is_cold),
+        OpOutcome::Txn(txn) => txn.outcomes.iter().any(outcome_is_cold),
+    }
 }

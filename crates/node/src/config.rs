@@ -72,6 +72,8 @@ pub enum Mutant {
 pub struct Start {
     /// The last durable hard state.
     pub hard_state: HardState,
+    /// Index of the entry before the first one in the log.
+    pub base: Index,
     /// The entries of the log, in order.
     pub entries: Vec<Entry>,
     /// Voting members at `applied`.
@@ -167,25 +169,23 @@ pub(crate) fn check(start: &Start) -> Result<(EntryId, usize), StartError> {
             return Err(StartError::Disorder { before: pair[0].index, after: pair[1].index });
         }
     }
-    let Some(first) = start.entries.first() else {
-        // A log is never trimmed to nothing: without entries there must be no data either.
-        if applied.index != Index(0) {
-            let last = Index(0);
-            return Err(StartError::AppliedBeyondLog { applied: applied.index, last });
-        }
-        return check_commit(start, Index(0)).map(|()| (applied, 0));
-    };
-    if first.index > applied.index.next() {
-        return Err(StartError::Gap { applied: applied.index, first: first.index });
+    let first = start.base.next();
+    if let Some(entry) = start.entries.first()
+        && entry.index != first
+    {
+        return Err(StartError::Disorder { before: start.base, after: entry.index });
     }
-    let last = start.entries.last().map_or(applied.index, |entry| entry.index);
+    if applied.index < start.base {
+        return Err(StartError::Gap { applied: applied.index, first });
+    }
+    let last = start.entries.last().map_or(start.base, |entry| entry.index);
     if last < applied.index {
         return Err(StartError::AppliedBeyondLog { applied: applied.index, last });
     }
     check_commit(start, last)?;
     // Raft wants to see the log after the data only; what is before it is for slow members.
-    let skip = usize::try_from(applied.index.next().0 - first.index.0)
-        .map_err(|_| StartError::Gap { applied: applied.index, first: first.index })?;
+    let skip = usize::try_from(applied.index.0 - start.base.0)
+        .map_err(|_| StartError::Gap { applied: applied.index, first })?;
     if let Some(entry) = skip.checked_sub(1).map(|at| &start.entries[at])
         && entry.term != applied.term
     {

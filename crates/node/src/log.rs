@@ -148,15 +148,17 @@ impl raft::Storage for Log {
 const ENTRY_OVERHEAD_BYTES: u64 = 24;
 
 fn to_raft(entry: &Entry) -> eraftpb::Entry {
-    let mut to = eraftpb::Entry::default();
-    to.index = entry.index.0;
-    to.term = entry.term.0;
-    to.data = entry.data.clone();
-    to.entry_type = match entry.kind {
+    let entry_type = match entry.kind {
         EntryKind::Normal => eraftpb::EntryType::EntryNormal,
         EntryKind::ConfChange => eraftpb::EntryType::EntryConfChangeV2,
     };
-    to
+    eraftpb::Entry {
+        index: entry.index.0,
+        term: entry.term.0,
+        data: entry.data.clone(),
+        entry_type,
+        ..eraftpb::Entry::default()
+    }
 }
 
 pub(crate) fn from_raft(entry: &eraftpb::Entry) -> Entry {

@@ -128,6 +128,14 @@ impl Node {
         self.raw.raft.promotable() && voters.iter().all(|id| id == self.config.member.0)
     }
 
+    /// The voting members, by id.
+    pub fn voters(&self) -> Vec<MemberId> {
+        let voters = self.raw.raft.prs().conf().voters().ids();
+        let mut voters: Vec<MemberId> = voters.iter().map(MemberId).collect();
+        voters.sort_unstable();
+        voters
+    }
+
     /// Starts an election now. A sole voter does so at its start and leads at once.
     pub fn campaign(&mut self) {
         // Raft wants every entry durable here when an election is won, and a sole voter wins now.

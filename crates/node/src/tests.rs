@@ -175,7 +175,7 @@ fn a_log_that_does_not_fit_the_data_is_refused() {
     let mut start = base();
     (start.applied, start.applied_term) = at(2, 1);
     assert_eq!(refused(start), StartError::AppliedBeyondLog { applied: Index(2), last: Index(0) });
-    let mut start = Start { entries: vec![entry(5, 1)], ..base() };
+    let mut start = Start { base: Index(4), entries: vec![entry(5, 1)], ..base() };
     (start.applied, start.applied_term) = at(3, 1);
     assert_eq!(refused(start), StartError::Gap { applied: Index(3), first: Index(5) });
     let start = Start { entries: vec![entry(1, 1), entry(3, 1)], ..base() };

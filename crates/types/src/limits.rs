@@ -1,5 +1,7 @@
 //! Every limit of the product, each with its reason and etcd's default.
 
+use std::time::Duration;
+
 /// Largest log entry a client may cause (`--max-request-bytes`); etcd's default.
 pub const REQUEST_BYTES_MAX: usize = 1_572_864;
 /// What a gRPC message may exceed the request limit by; etcd's constant.
@@ -44,3 +46,36 @@ pub const WAL_SPARES_MAX: usize = 2;
 pub const WAL_BATCH_BYTES_MAX: usize = 1 << 30;
 /// Largest encoded member list in a log segment's header, which is one block.
 pub const WAL_MEMBERSHIP_BYTES_MAX: usize = 3072;
+/// Unflushed bytes from which a flush is due: large jobs write few bytes around the records.
+pub const FLUSH_BYTES: usize = 8 * 1024 * 1024;
+/// Age of the oldest unflushed change from which a flush is due: bounds what a start replays.
+pub const FLUSH_INTERVAL: Duration = Duration::from_secs(2);
+/// Unflushed bytes at which apply waits for the backend: they cannot be evicted from memory.
+pub const UNFLUSHED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Applied entries kept in the log for slow members; etcd's default.
+pub const CATCH_UP_ENTRIES: u64 = 5_000;
+/// How often an idle watcher that asked for it is told of progress; etcd's default.
+pub const WATCH_PROGRESS_INTERVAL: Duration = Duration::from_secs(600);
+/// How long a request waits, beside two election timeouts; etcd's constant.
+pub const REQUEST_TIMEOUT_BASE: Duration = Duration::from_secs(5);
+/// After how long a read index is asked for again; etcd's constant.
+pub const READ_INDEX_RETRY: Duration = Duration::from_millis(500);
+/// Proposals that may wait to be applied: bounds what a stalled disk gathers.
+pub const PROPOSALS_MAX: usize = 20_000;
+/// Bytes of proposals that raft has not taken yet.
+pub const PROPOSALS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Entries applied in one turn of the loop before others get their turn.
+pub const APPLY_ENTRIES_PER_TURN: usize = 1_000;
+/// Keys that one entry changes in one turn of the loop; the rest of it follows in later ones.
+pub const APPLY_KEYS_PER_TURN: usize = 1_024;
+/// Slices of history given to watchers that are behind in one turn of the loop.
+pub const CATCH_UPS_PER_TURN: usize = 4;
+/// Keys that a compaction looks at in one turn of the loop.
+pub const COMPACT_KEYS_PER_TURN: usize = 256;
+/// Expired leases whose revokes are proposed in one turn; etcd revokes as many in a scan.
+pub const LEASE_REVOKES_PER_TURN: usize = 500;
+/// The first rest between two paced rewrites is this many times what the last one took: clearing
+/// up takes less than a tenth of a core.
+pub const REWRITE_REST_FACTOR: u32 = 10;
+/// Longest rest between two paced rewrites, so that load cannot starve them.
+pub const REWRITE_REST_MAX: Duration = Duration::from_secs(1);

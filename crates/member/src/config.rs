@@ -1,0 +1,128 @@
+//! Settings of a member, and why it may refuse to start.
+
+use crate::compactor::AutoCompaction;
+use std::fmt;
+use std::time::Duration;
+use types::{ClusterId, MemberId, limits};
+
+/// Settings of a member.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Who this member is.
+    pub member: MemberId,
+    /// The cluster it belongs to.
+    pub cluster: ClusterId,
+    /// Its name.
+    pub name: String,
+    /// Where peers reach it.
+    pub peer_urls: Vec<String>,
+    /// Where clients reach it.
+    pub client_urls: Vec<String>,
+    /// Number of this start of the process: one more than the last one in the log.
+    pub boot: u64,
+    /// Seed of election timeouts.
+    pub seed: u64,
+    /// Time between heartbeats; one tick of raft.
+    pub heartbeat: Duration,
+    /// Time without a leader before an election.
+    pub election: Duration,
+    /// Ask for votes before the term is raised.
+    pub pre_vote: bool,
+    /// Largest log entry that a client may cause.
+    pub request_bytes_max: usize,
+    /// Unflushed bytes from which a flush is due.
+    pub flush_bytes: usize,
+    /// Age of the oldest unflushed change from which a flush is due.
+    pub flush_interval: Duration,
+    /// Unflushed bytes at which apply waits for the backend.
+    pub unflushed_bytes_max: usize,
+    /// Applied entries kept in the log for slow members; none if there is no other member.
+    pub catch_up_entries: u64,
+    /// What compacts by itself.
+    pub auto_compaction: Option<AutoCompaction>,
+    /// How often an idle watcher that asked for it is told of progress.
+    pub progress_interval: Duration,
+    /// A planted bug of the node, for the tests that prove that it is found.
+    pub mutant: Option<node::Mutant>,
+}
+
+impl Config {
+    /// Settings with the defaults of etcd where it has them.
+    pub fn new(member: MemberId, cluster: ClusterId, boot: u64) -> Config {
+        Config {
+            member,
+            cluster,
+            name: "default".to_owned(),
+            peer_urls: Vec::new(),
+            client_urls: Vec::new(),
+            boot,
+            seed: 0,
+            heartbeat: Duration::from_millis(100),
+            election: Duration::from_millis(1000),
+            pre_vote: true,
+            request_bytes_max: limits::REQUEST_BYTES_MAX,
+            flush_bytes: limits::FLUSH_BYTES,
+            flush_interval: limits::FLUSH_INTERVAL,
+            unflushed_bytes_max: limits::UNFLUSHED_BYTES_MAX,
+            catch_up_entries: limits::CATCH_UP_ENTRIES,
+            auto_compaction: None,
+            progress_interval: limits::WATCH_PROGRESS_INTERVAL,
+            mutant: None,
+        }
+    }
+
+    /// How long a request waits if its caller does not say: 5 s and two election timeouts.
+    pub fn request_timeout(&self) -> Duration {
+        limits::REQUEST_TIMEOUT_BASE + 2 * self.election
+    }
+
+    /// The smallest TTL of a lease, in seconds: an election must fit in.
+    pub fn lease_ttl_min(&self) -> i64 {
+        let heartbeat_ms = self.heartbeat.as_millis().max(1);
+        let ticks = self.election.as_millis() / heartbeat_ms;
+        let least_ms = (3 * ticks / 2) * heartbeat_ms;
+        i64::try_from(least_ms.div_ceil(1000)).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn node(&self) -> node::Config {
+        let heartbeat_ms = self.heartbeat.as_millis().max(1);
+        let election_ticks = usize::try_from(self.election.as_millis() / heartbeat_ms);
+        let mut config = node::Config::new(self.member, self.boot);
+        config.seed = self.seed;
+        config.election_ticks = election_ticks.unwrap_or(usize::MAX).max(2);
+        config.pre_vote = self.pre_vote;
+        config.mutant = self.mutant;
+        config
+    }
+}
+
+/// Why a member refuses to start. The process ends with code 65.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StartError {
+    /// Log and data do not belong together.
+    Node(node::StartError),
+    /// The membership stored with the data cannot be read.
+    ConfState,
+    /// This member is not in the membership stored with the data.
+    NotAMember(MemberId),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Node(error) => write!(f, "log and data do not belong together: {error}"),
+            StartError::ConfState => f.write_str("the stored membership cannot be read"),
+            StartError::NotAMember(id) => {
+                write!(f, "member {:x} is not in the stored membership", id.0)
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<node::StartError> for StartError {
+    fn from(error: node::StartError) -> StartError {
+        StartError::Node(error)
+    }
+}

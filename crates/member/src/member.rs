@@ -1,0 +1,399 @@
+//! The member: takes events, and once a turn does all that follows from them.
+
+use crate::apply::Apply;
+use crate::compaction::Compaction;
+use crate::compactor::Compactor;
+use crate::config::{Config, StartError};
+use crate::effect::{Effect, Effects, Note};
+use crate::event::Event;
+use crate::fetch::Fetches;
+use crate::flush::Flush;
+use crate::hashes::Hashes;
+use crate::leases::Leases;
+use crate::reads::Reads;
+use crate::request::{Header, RequestId, Response, Ticket};
+use crate::waiting::Proposals;
+use crate::watches::Watches;
+use bytes::Bytes;
+use node::{Node, Role};
+use store::Store;
+use types::{MemberId, OpError, Term, Time};
+
+/// A member: one node and one store, and all bookkeeping between them.
+///
+/// A driver calls `step` for everything that happened and then `turn`, once; a tick includes a
+/// turn. What is queued until the turn is proposed together, shares one read index, and is
+/// answered together.
+///
+/// Invariants:
+/// - nothing is answered before what it tells is durable here: entries are applied only after
+///   their sync, and answers follow from apply;
+/// - compacted <= flushed <= applied <= committed <= last.
+pub struct Member {
+    pub(crate) config: Config,
+    pub(crate) node: Node,
+    pub(crate) store: Store,
+    /// Ticket and number of the batch that is being written.
+    pub(crate) persist: Option<(Ticket, u64)>,
+    pub(crate) proposals: Proposals,
+    pub(crate) reads: Reads,
+    pub(crate) apply: Apply,
+    pub(crate) fetches: Fetches,
+    pub(crate) flush: Flush,
+    pub(crate) compaction: Compaction,
+    pub(crate) compactor: Option<Compactor>,
+    pub(crate) leases: Leases,
+    pub(crate) hashes: Hashes,
+    pub(crate) watches: Watches,
+    pub(crate) publish: Publish,
+    pub(crate) disk_full: bool,
+    pub(crate) alarm: Alarm,
+    pub(crate) stop: Stop,
+    /// `Effect::Fatal` was sent: nothing is done any more.
+    pub(crate) is_dead: bool,
+    tickets: u64,
+    next_tick: Time,
+    pub(crate) leader: Option<MemberId>,
+    /// When the leader of now was elected.
+    pub(crate) leader_since: Time,
+    pub(crate) term: Term,
+}
+
+/// How far the member is with telling the cluster about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Publish {
+    /// To be proposed once the node leads and has applied an entry of its term.
+    Open,
+    /// On its way.
+    Proposed,
+    /// Applied.
+    Done,
+}
+
+/// How far the member is with raising its NOSPACE alarm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Alarm {
+    /// Nothing to do.
+    Idle,
+    /// To be proposed.
+    Wanted,
+    /// On its way.
+    Proposed,
+}
+
+/// How far the member is with stopping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// It runs.
+    No,
+    /// New requests are refused; what is on its way is finished.
+    Asked,
+    /// `Effect::Stopped` was sent.
+    Done,
+}
+
+impl Member {
+    /// A member over what the disk gave back: the log, and the store that was opened over the
+    /// backend. A sole voter leads from its first turn on.
+    pub fn new(
+        config: Config,
+        log: wal::Recovered,
+        mut store: Store,
+        now: Time,
+    ) -> Result<Member, StartError> {
+        let (applied, applied_term) = (store.applied(), store.applied_term());
+        let start = node::Start {
+            hard_state: log.hard_state,
+            base: log.base.index,
+            entries: log.entries,
+            voters: voters(&config, &store)?,
+            learners: Vec::new(),
+            applied,
+            applied_term,
+        };
+        if store.members().next().is_none() {
+            // A fresh disk: the first flush makes this durable; until then every start does it.
+            store.set_member(store::MemberRow {
+                id: config.member,
+                peer_urls: config.peer_urls.clone(),
+                ..store::MemberRow::default()
+            });
+        }
+        let mut node = Node::new(config.node(), &start)?;
+        if node.is_sole_voter() {
+            node.campaign();
+        }
+        let compactor =
+            config.auto_compaction.and_then(|mode| Compactor::new(mode, now, store.revision()));
+        Ok(Member {
+            persist: None,
+            proposals: Proposals::new(config.member, config.boot),
+            reads: Reads::default(),
+            apply: Apply::new(applied),
+            fetches: Fetches::default(),
+            flush: Flush::new(applied),
+            compaction: Compaction::default(),
+            compactor,
+            leases: Leases::new(&config),
+            hashes: Hashes::default(),
+            watches: Watches::default(),
+            publish: Publish::Open,
+            disk_full: false,
+            alarm: Alarm::Idle,
+            stop: Stop::No,
+            is_dead: false,
+            tickets: 0,
+            next_tick: now + config.heartbeat,
+            leader: None,
+            leader_since: now,
+            term: node.status().term,
+            config,
+            node,
+            store,
+        })
+    }
+
+    /// Takes one thing that happened. Effects may follow at once, or with the next `turn`.
+    pub fn step(&mut self, now: Time, event: Event, effects: &mut Effects) {
+        if self.is_dead {
+            return;
+        }
+        match event {
+            Event::Tick => self.tick(now, effects),
+            Event::Request { id, request, deadline } => {
+                self.request(now, id, request, deadline, effects);
+            }
+            Event::Cancel(id) => self.cancel(id),
+            Event::Watch { stream, command } => self.watch(now, stream, command),
+            Event::Persisted(ticket) => self.persisted(ticket),
+            Event::Flushed { ticket, reader } => self.flushed(ticket, reader, effects),
+            Event::Rewritten { ticket, reader, done } => {
+                self.rewritten(now, ticket, reader, done, effects);
+            }
+            Event::Fetched { ticket, records } => self.fetched(now, ticket, records, effects),
+            Event::History { records, upto, .. } => self.history(upto, records, effects),
+            Event::Hashed { ticket, hash } => self.hashed(ticket, hash, effects),
+            Event::DiskSpace(space) => {
+                self.disk_full = space == crate::event::DiskSpace::Full;
+            }
+            // The codec of peer messages comes with the first cluster of more than one member; a
+            // sole voter has nobody to listen to.
+            Event::Peer { .. } => {}
+            Event::Stop => {
+                if self.stop == Stop::No {
+                    self.stop = Stop::Asked;
+                }
+            }
+        }
+    }
+
+    /// Ends a turn of the loop: does all that follows from the events since the last one.
+    pub fn turn(&mut self, now: Time, effects: &mut Effects) {
+        self.begin_turn(now, effects);
+        self.end_turn(now, effects);
+    }
+
+    /// The first half of a turn: proposes, and hands out what is to be written. A driver that
+    /// starts the write before it calls `end_turn` lets it run beside apply.
+    pub fn begin_turn(&mut self, now: Time, effects: &mut Effects) {
+        if self.is_dead {
+            return;
+        }
+        self.propose_queued();
+        self.ask_read_index(now);
+        self.take_ready(now, effects);
+        self.write(effects);
+    }
+
+    /// The second half of a turn: applies what is committed, answers, and looks after the rest.
+    pub fn end_turn(&mut self, now: Time, effects: &mut Effects) {
+        self.apply_committed(now, effects);
+        if self.is_dead {
+            return;
+        }
+        self.answer_reads(now, effects);
+        self.publish(now);
+        self.raise_alarm(now);
+        self.compact_slice();
+        self.schedule_flush(now, effects);
+        self.schedule_rewrite(now, effects);
+        self.start_hashes(effects);
+        self.feed_watchers(effects);
+        self.end_if_stopped(effects);
+        self.check();
+    }
+
+    /// When `Event::Tick` is due at the latest. If that is now, a turn left work behind.
+    pub fn next_deadline(&self, now: Time) -> Time {
+        let has_work = self.apply.can_go_on(self.is_pushed_back())
+            || self.compaction.is_stepping()
+            || self.can_catch_up();
+        if has_work { now } else { self.next_tick }
+    }
+
+    /// Time went on.
+    fn tick(&mut self, now: Time, effects: &mut Effects) {
+        if self.next_tick <= now {
+            self.node.tick();
+            // Ticks that were missed are not made up for: a pause must not look like a silence
+            // of the leader.
+            self.next_tick = now + self.config.heartbeat;
+            self.expire_waits(now, effects);
+            self.expire_leases(now, effects);
+            self.auto_compact(now);
+            self.store.hub_mut().tick(now);
+        }
+        self.turn(now, effects);
+    }
+
+    /// Takes all that raft has ready.
+    fn take_ready(&mut self, now: Time, effects: &mut Effects) {
+        while let Some(ready) = self.node.ready() {
+            if ready.role_changed {
+                self.role_changed(now, effects);
+            }
+            for confirmed in ready.reads {
+                self.reads.confirm(confirmed);
+            }
+            self.apply.push(ready.committed);
+            // Messages to others leave with the codec of peer messages; a sole voter has none.
+            debug_assert!(ready.messages.is_empty() || !self.node.is_sole_voter());
+        }
+    }
+
+    fn role_changed(&mut self, now: Time, effects: &mut Effects) {
+        let status = self.node.status();
+        self.term = status.term;
+        if status.leader != self.leader {
+            self.leader = status.leader;
+            self.leader_since = now;
+            effects.push(Effect::Note(Note::LeaderChanged(status.leader)));
+            for read in self.reads.take_unconfirmed() {
+                self.reply(read.id, Err(OpError::LeaderChanged), effects);
+            }
+        }
+        if status.role == Role::Leader {
+            effects.push(Effect::Note(Note::BecameLeader(status.term)));
+        } else {
+            self.leases.demote();
+        }
+    }
+
+    /// Hands out what is to be written, if nothing is being written.
+    fn write(&mut self, effects: &mut Effects) {
+        let Some(persist) = self.node.take_persist() else { return };
+        let ticket = self.ticket();
+        self.persist = Some((ticket, persist.number));
+        let mut frames: Vec<wal::Frame> =
+            persist.entries.into_iter().map(wal::Frame::Entry).collect();
+        frames.extend(persist.hard_state.map(wal::Frame::HardState));
+        effects.push(Effect::Persist { ticket, batch: wal::Batch { frames } });
+    }
+
+    fn persisted(&mut self, ticket: Ticket) {
+        match self.persist.take() {
+            Some((expected, number)) if expected == ticket => self.node.persisted(number),
+            other => {
+                debug_assert!(false, "{ticket:?} is not being written");
+                self.persist = other;
+            }
+        }
+    }
+
+    /// What the backend stores of raft's membership: the voters, big-endian.
+    pub(crate) fn conf_state(&self) -> Bytes {
+        self.node.voters().iter().flat_map(|id| id.0.to_be_bytes()).collect()
+    }
+
+    /// Says that the member has stopped, once what was on its way is done and flushed.
+    fn end_if_stopped(&mut self, effects: &mut Effects) {
+        let is_busy = self.persist.is_some() || !self.apply.is_empty() || self.flush.is_busy();
+        if self.stop != Stop::Asked || is_busy {
+            return;
+        }
+        self.stop = Stop::Done;
+        let waiting = self.proposals.take_if(|_| true);
+        let waiting = waiting.into_iter().filter_map(|waiting| waiting.waiter.client());
+        let reads = self.reads.take_if(|_| true).into_iter().map(|read| read.id);
+        let ended: Vec<RequestId> = waiting.chain(reads).collect();
+        for id in ended {
+            self.reply(id, Err(OpError::Stopped), effects);
+        }
+        effects.push(Effect::Stopped);
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        self.leader == Some(self.config.member)
+    }
+
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+
+    /// Answers a request with the newest revision in the header.
+    pub(crate) fn reply(
+        &self,
+        id: RequestId,
+        result: Result<Response, OpError>,
+        effects: &mut Effects,
+    ) {
+        self.reply_at(id, self.store.revision(), result, effects);
+    }
+
+    pub(crate) fn reply_at(
+        &self,
+        id: RequestId,
+        revision: i64,
+        result: Result<Response, OpError>,
+        effects: &mut Effects,
+    ) {
+        let header = Header {
+            cluster: self.config.cluster,
+            member: self.config.member,
+            revision,
+            term: self.term,
+        };
+        let is_cold = result.as_ref().is_ok_and(Response::has_cold);
+        let reader = is_cold.then(|| self.store.reader().clone());
+        effects.push(Effect::Reply { id, header, result, reader });
+    }
+
+    /// The store, to look at.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// State of the node.
+    pub fn node_status(&self) -> node::Status {
+        self.node.status()
+    }
+
+    /// Panics if an invariant of the bookkeeping does not hold.
+    fn check(&self) {
+        let (applied, status) = (self.apply.done(), self.node.status());
+        let (flushed, committed) = (self.flush.durable(), status.committed);
+        assert!(flushed <= applied, "flushed {flushed} is beyond applied {applied}");
+        assert!(applied <= committed, "applied {applied} is beyond committed {committed}");
+        assert!(committed <= status.last, "committed {committed} is beyond {}", status.last);
+    }
+}
+
+/// Raft's voters at the applied index: as stored, or this member alone on a fresh disk.
+fn voters(config: &Config, store: &Store) -> Result<Vec<MemberId>, StartError> {
+    let stored = &store.reader().meta().conf_state;
+    if stored.is_empty() {
+        return Ok(vec![config.member]);
+    }
+    let chunks = stored.chunks_exact(8);
+    if !chunks.remainder().is_empty() {
+        return Err(StartError::ConfState);
+    }
+    let id = |chunk: &[u8]| chunk.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
+    let voters: Vec<MemberId> = chunks.map(|chunk| MemberId(id(chunk))).collect();
+    if voters.contains(&config.member) {
+        Ok(voters)
+    } else {
+        Err(StartError::NotAMember(config.member))
+    }
+}

@@ -1,0 +1,4 @@
+//! A member on a simulated disk: requests in, answers out, restarts between.
+
+mod kv;
+mod rig;
