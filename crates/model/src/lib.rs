@@ -5,8 +5,10 @@
 //! checks (shapes, interval conflicts, limits) is not checked here.
 
 mod kv;
+pub mod lease;
 mod range;
 mod txn;
+pub mod watch;
 
 pub use kv::{Change, Kv, Model};
 pub use range::RangeAnswer;

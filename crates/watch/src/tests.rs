@@ -1,1 +1,5 @@
 //! Unit tests of the hub.
+
+mod cases;
+mod property;
+mod rig;
