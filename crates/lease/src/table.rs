@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use types::{LeaseId, OpError, limits};
+use types::{Index, LeaseId, OpError, limits};
 
 /// One lease.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Lease {
     pub ttl: i64,
     /// Seconds left at the last checkpoint; 0 if there is none.
     pub remaining: i64,
+    /// Index of the entry that granted it: tells it from an earlier lease of the same id.
+    pub since: Index,
     keys: BTreeSet<Bytes>,
 }
 
@@ -57,9 +59,9 @@ impl Table {
     }
 
     /// Grants a lease. The TTL is used as it is: the proposer raised it to the minimum.
-    pub fn grant(&mut self, id: LeaseId, ttl: i64) -> Result<(), OpError> {
+    pub fn grant(&mut self, since: Index, id: LeaseId, ttl: i64) -> Result<(), OpError> {
         self.check_grant(id, ttl)?;
-        self.leases.insert(id, Lease { ttl, ..Lease::default() });
+        self.leases.insert(id, Lease { ttl, since, ..Lease::default() });
         Ok(())
     }
 
@@ -143,14 +145,14 @@ impl Table {
 
     /// Puts a persisted lease back at start.
     pub fn restore(&mut self, row: &Row) {
-        let lease = Lease { ttl: row.ttl, remaining: row.remaining, ..Lease::default() };
-        self.leases.insert(row.id, lease);
+        let Row { id, ttl, remaining, since } = *row;
+        self.leases.insert(id, Lease { ttl, remaining, since, ..Lease::default() });
     }
 
     /// The persistent form of a lease; its keys are found again in the keyspace.
     pub fn row(&self, id: LeaseId) -> Option<Row> {
         let lease = self.leases.get(&id)?;
-        Some(Row { id, ttl: lease.ttl, remaining: lease.remaining })
+        Some(Row { id, ttl: lease.ttl, remaining: lease.remaining, since: lease.since })
     }
 
     /// Panics if the two directions of attachment differ.
@@ -172,6 +174,8 @@ pub struct Row {
     pub ttl: i64,
     /// Seconds left at the last checkpoint; 0 if there is none.
     pub remaining: i64,
+    /// Index of the entry that granted it.
+    pub since: Index,
 }
 
 /// A persisted lease that is not one.
@@ -184,20 +188,28 @@ impl Row {
         id.0.to_be_bytes()
     }
 
-    /// The table value: TTL and remaining TTL, big-endian.
-    pub fn encode(&self) -> [u8; 16] {
-        let mut out = [0; 16];
+    /// The table value: TTL, remaining TTL and index of the grant, big-endian.
+    pub fn encode(&self) -> [u8; 24] {
+        let mut out = [0; 24];
         out[..8].copy_from_slice(&self.ttl.to_be_bytes());
-        out[8..].copy_from_slice(&self.remaining.to_be_bytes());
+        out[8..16].copy_from_slice(&self.remaining.to_be_bytes());
+        out[16..].copy_from_slice(&self.since.0.to_be_bytes());
         out
     }
 
     /// Reads a table row.
     pub fn decode(key: &[u8], value: &[u8]) -> Result<Row, RowError> {
         let id = i64::from_be_bytes(key.try_into().map_err(|_| RowError)?);
-        let (ttl, remaining) = value.split_at_checked(8).ok_or(RowError)?;
-        let number = |bytes: &[u8]| Ok(i64::from_be_bytes(bytes.try_into().map_err(|_| RowError)?));
-        let row = Row { id: LeaseId(id), ttl: number(ttl)?, remaining: number(remaining)? };
-        if id == 0 { Err(RowError) } else { Ok(row) }
+        let (numbers, rest) = value.as_chunks::<8>();
+        let ([ttl, remaining, since], []) = (numbers, rest) else { return Err(RowError) };
+        if id == 0 {
+            return Err(RowError);
+        }
+        Ok(Row {
+            id: LeaseId(id),
+            ttl: i64::from_be_bytes(*ttl),
+            remaining: i64::from_be_bytes(*remaining),
+            since: Index(u64::from_be_bytes(*since)),
+        })
     }
 }

@@ -1,1 +1,4 @@
 //! Unit tests of leases.
+
+mod cases;
+mod property;

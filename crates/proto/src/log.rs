@@ -57,6 +57,7 @@ const TAG_HEADER_ID: u32 = 1;
 const TAG_FENCE: u32 = 20_000;
 const TAG_FENCE_TERM: u32 = 1;
 const TAG_FENCE_FLOOR: u32 = 2;
+const TAG_FENCE_INDEX: u32 = 3;
 
 impl Kind {
     fn tag(self) -> u32 {
@@ -76,6 +77,9 @@ pub struct Entry {
     /// Term of the proposer that the entry holds in; applied in another term it does nothing. 0:
     /// holds in every term. Expiry revokes and checkpoints carry it.
     pub fence_term: u64,
+    /// Index up to which the proposer had applied when it decided on an expiry revoke or a
+    /// checkpoint: it does nothing to a lease of that id that was granted later. 0: no bound.
+    pub fence_index: u64,
     /// The lowest id of the same proposer that was outstanding when this was proposed: ids below
     /// need not be remembered. 0: says nothing.
     pub floor: u64,
@@ -112,13 +116,16 @@ impl Entry {
         if !body_first {
             self.put_body(&mut out);
         }
-        if self.fence_term != 0 {
-            encode_key(TAG_FENCE, WireType::LengthDelimited, &mut out);
-            put_number(TAG_FENCE_TERM, self.fence_term, &mut out);
-        }
-        if self.floor != 0 {
-            encode_key(TAG_FENCE, WireType::LengthDelimited, &mut out);
-            put_number(TAG_FENCE_FLOOR, self.floor, &mut out);
+        for (tag, value) in [
+            (TAG_FENCE_TERM, self.fence_term),
+            (TAG_FENCE_FLOOR, self.floor),
+            (TAG_FENCE_INDEX, self.fence_index),
+        ] {
+            if value != 0 {
+                // Messages of one field merge: one for each number will do.
+                encode_key(TAG_FENCE, WireType::LengthDelimited, &mut out);
+                put_number(tag, value, &mut out);
+            }
         }
         out.freeze()
     }
@@ -145,7 +152,8 @@ impl Entry {
                 (TAG_HEADER, _) => found.id = number(TAG_HEADER_ID, field)?,
                 (TAG_FENCE, _) => {
                     found.fence_term |= number(TAG_FENCE_TERM, field.clone())?;
-                    found.floor |= number(TAG_FENCE_FLOOR, field)?;
+                    found.floor |= number(TAG_FENCE_FLOOR, field.clone())?;
+                    found.fence_index |= number(TAG_FENCE_INDEX, field)?;
                 }
                 (_, Some(_)) if kind.is_some() => return Err(Malformed("two requests")),
                 (_, Some(known)) => {

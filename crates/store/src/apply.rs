@@ -98,7 +98,7 @@ impl Store {
                 }
             },
             _ => {
-                let done = self.run(request);
+                let done = self.run(entry, request);
                 return Some(self.finish(entry, done));
             }
         };
@@ -156,13 +156,13 @@ impl Store {
         Ok(())
     }
 
-    fn run(&mut self, request: &Request) -> Done {
+    fn run(&mut self, entry: &Entry, request: &Request) -> Done {
         match request {
             Request::Put(op) => self.put(op),
             Request::Txn(op) => self.txn(op),
             Request::Compact { revision, .. } => self.compact(*revision),
             Request::LeaseGrant { id, ttl } => self.lease_grant(*id, *ttl),
-            Request::Checkpoint(checkpoints) => self.checkpoint(checkpoints),
+            Request::Checkpoint(checkpoints) => self.checkpoint(entry, checkpoints),
             Request::Alarm { action, member, kind } => self.alarm(*action, *member, *kind),
             Request::ClusterVersion(version) => {
                 self.cluster.version = Some(version.clone());
@@ -307,7 +307,7 @@ impl Store {
 
     fn lease_grant(&mut self, id: LeaseId, ttl: i64) -> Done {
         let over_quota = self.over_quota(limits::QUOTA_LEASE_BYTES);
-        match self.leases.grant(id, ttl) {
+        match self.leases.grant(self.applied, id, ttl) {
             Ok(()) => {
                 self.note_lease(id);
                 let facts = vec![LeaseFact::Granted { id, ttl }];
@@ -318,11 +318,12 @@ impl Store {
         }
     }
 
-    /// Leases that are gone by now are passed over.
-    fn checkpoint(&mut self, checkpoints: &[(LeaseId, i64)]) -> Done {
+    /// Leases that are gone by now are passed over, and others that took their ids.
+    fn checkpoint(&mut self, entry: &Entry, checkpoints: &[(LeaseId, i64)]) -> Done {
         let mut facts = Vec::new();
         for &(id, remaining) in checkpoints {
-            if self.leases.checkpoint(id, remaining) {
+            let is_meant = self.leases.get(id).is_some_and(|lease| entry.holds_for(lease.since));
+            if is_meant && self.leases.checkpoint(id, remaining) {
                 self.note_lease(id);
                 facts.push(LeaseFact::Checkpointed { id, remaining });
             }

@@ -4,7 +4,7 @@ use crate::Error;
 use bytes::Bytes;
 use proto::log;
 use proto::request::{self, Request};
-use types::Term;
+use types::{Index, Term};
 
 /// A decoded log entry.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +15,8 @@ pub struct Entry {
     pub floor: u64,
     /// The term it holds in; 0 is any.
     pub fence: Term,
+    /// It holds for leases granted up to here; 0 is any.
+    pub fence_index: Index,
     /// What is asked; nothing in the entry that a new leader begins with.
     pub request: Option<Request>,
     /// The bytes, for the chain of hashes.
@@ -26,7 +28,8 @@ impl Entry {
     pub fn decode(data: &Bytes) -> Result<Entry, Error> {
         if data.is_empty() {
             let data = data.clone();
-            return Ok(Entry { id: 0, floor: 0, fence: Term(0), request: None, data });
+            let (fence, fence_index) = (Term(0), Index(0));
+            return Ok(Entry { id: 0, floor: 0, fence, fence_index, request: None, data });
         }
         let outer = log::Entry::decode(data).map_err(Error::Entry)?;
         let request = request::decode(outer.kind, &outer.body).map_err(Error::Request)?;
@@ -34,8 +37,14 @@ impl Entry {
             id: outer.id,
             floor: outer.floor,
             fence: Term(outer.fence_term),
+            fence_index: Index(outer.fence_index),
             request: Some(request),
             data: data.clone(),
         })
+    }
+
+    /// True if a lease granted at `since` is one that the entry was decided for.
+    pub(crate) fn holds_for(&self, since: Index) -> bool {
+        self.fence_index == Index(0) || since <= self.fence_index
     }
 }

@@ -28,7 +28,7 @@ pub enum Outcome {
     /// The same proposal was applied before, or so long ago that it is not remembered: nothing
     /// was done, and nothing is known of the first time.
     Duplicate,
-    /// The entry holds in another term: nothing was done.
+    /// The entry holds in another term, or for an earlier lease of the id: nothing was done.
     Fenced,
     /// Of a put.
     Put(PutOutcome),

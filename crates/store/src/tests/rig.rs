@@ -59,7 +59,7 @@ impl Rig {
         let body = request.encode_to_vec().into();
         self.next_id += 1;
         let id = self.next_id;
-        let entry = log::Entry { id, fence_term, floor: id, kind, body };
+        let entry = log::Entry { id, fence_term, floor: id, kind, body, fence_index: 0 };
         self.entry(entry.encode())
     }
 
