@@ -158,7 +158,8 @@ impl Member {
         for id in &due {
             let body = LeaseRevokeRequest { id: id.0 }.encode_to_vec().into();
             let (kind, fence_term) = (Kind::LeaseRevoke, self.term.0);
-            let entry = log::Entry { fence_term, kind, body, ..log::Entry::default() };
+            let fence_index = self.store.applied().0;
+            let entry = log::Entry { fence_term, fence_index, kind, body, ..log::Entry::default() };
             self.proposals.push_unheard(entry.encode());
         }
         if !due.is_empty() {

@@ -201,7 +201,8 @@ impl Member {
 
     fn entry(&self, kind: Kind, body: Bytes, fence_term: u64) -> log::Entry {
         let (id, floor) = (self.proposals.next_id(), self.proposals.floor());
-        log::Entry { id, floor, fence_term, kind, body }
+        let fence_index = if fence_term == 0 { 0 } else { self.store.applied().0 };
+        log::Entry { id, floor, fence_term, fence_index, kind, body }
     }
 
     /// True if the entry that etcd would propose is larger than a request may be.
