@@ -95,7 +95,7 @@ func run(o options) error {
 	if err := runCases(o, cases, r, &t); err != nil {
 		return err
 	}
-	if o.only == "" || o.only == "random" {
+	if o.only == "" {
 		if err := runRandom(o, r, &t); err != nil {
 			return err
 		}

@@ -1,9 +1,1 @@
-//! Real processes under faults: a recorder keeps what was acknowledged, the server is killed, and
-//! what it serves afterwards is held against the record.
-
-pub mod dice;
-pub mod kill;
-pub mod recorder;
-pub mod server;
-pub mod watching;
-pub mod writer;
+//! Real processes under faults, compared with real etcd and with an acknowledgement recorder.

@@ -1,6 +1,10 @@
 //! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.
 
 pub mod config;
+pub mod driver;
+pub mod grpc;
 pub mod http;
 pub mod log;
 pub mod metrics;
+pub mod serve;
+pub mod version;

@@ -1,0 +1,54 @@
+//! Requests the member has not answered yet, by the ids that it knows them under.
+
+use super::outbox::ReplyTo;
+use member::RequestId;
+
+/// Open requests. An id is a place and how often the place was used, so that an answer that comes
+/// late never reaches another caller.
+#[derive(Debug, Default)]
+pub struct Calls {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Place {
+    used: u32,
+    to: Option<ReplyTo>,
+}
+
+impl Calls {
+    /// Remembers who asks.
+    pub fn insert(&mut self, to: ReplyTo) -> RequestId {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place { used: 0, to: None });
+            u32::try_from(self.places.len() - 1).expect("requests in flight are limited")
+        });
+        let place = &mut self.places[at as usize];
+        place.to = Some(to);
+        RequestId(u64::from(place.used) << 32 | u64::from(at))
+    }
+
+    /// Who asked; `None` for an id that was answered before.
+    pub fn remove(&mut self, id: RequestId) -> Option<ReplyTo> {
+        let at = u32::try_from(id.0 & u64::from(u32::MAX)).ok()?;
+        let place = self.places.get_mut(at as usize)?;
+        if u64::from(place.used) != id.0 >> 32 {
+            return None;
+        }
+        let to = place.to.take()?;
+        place.used = place.used.wrapping_add(1);
+        self.free.push(at);
+        Some(to)
+    }
+
+    /// Requests that wait.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// True if none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,256 @@
+//! What all tasks of the loop's thread share.
+
+use super::calls::Calls;
+use super::core::{Core, Figures};
+use super::inbox::{Arrival, Inbox, QueueId};
+use super::mailbox::Mailbox;
+use super::outbox::{Answer, Outbox, ReplyTo};
+use super::slot::Slot;
+use super::threads::Threads;
+use super::watches::{Signal, Watches};
+use crate::config::Config;
+use bytes::Bytes;
+use member::{Event, Request, StreamId};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+use types::{MemberId, Revision, Term, Time};
+
+/// Bytes of requests that wait to be stepped, over all connections, before bodies are refused.
+const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Arrivals of one connection that may wait before its watch streams read no more commands.
+const COMMANDS_MAX: usize = 1_024;
+/// Bytes of answers that clients have yet to take, over all connections; reliability SE-8.
+const ANSWER_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// Settings, member and queues. Cells are borrowed for single calls only, never across an await.
+pub struct Shell {
+    /// The settings.
+    pub config: Config,
+    pub(super) core: RefCell<Box<dyn Core>>,
+    pub(super) inbox: RefCell<Inbox>,
+    pub(super) calls: RefCell<Calls>,
+    pub(super) watches: RefCell<Watches>,
+    /// Connections that got answers in this turn.
+    pub(super) answered: RefCell<Vec<Rc<Outbox>>>,
+    pub(super) loop_waker: RefCell<Option<Waker>>,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) threads: Threads,
+    pub(super) cold_reads: RefCell<BTreeMap<u64, Rc<Slot<Vec<Bytes>>>>>,
+    cold_next: Cell<u64>,
+    /// Queue of what the shell itself asks.
+    own_queue: QueueId,
+    pub(super) facts: Facts,
+    answer_bytes: Cell<usize>,
+    started: Instant,
+}
+
+/// What the loop last learned about the member.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) leader: Cell<Option<MemberId>>,
+    pub(super) ready: Cell<bool>,
+    pub(super) stopping: Cell<bool>,
+    pub(super) stopped: Cell<bool>,
+    pub(super) defragmenting: Cell<bool>,
+    pub(super) term: Cell<Term>,
+    pub(super) ready_waiters: RefCell<Vec<Rc<Slot<()>>>>,
+}
+
+impl Shell {
+    /// A shell around a member.
+    pub fn new(
+        config: Config,
+        core: Box<dyn Core>,
+        mailbox: Arc<Mailbox>,
+        threads: Threads,
+        started: Instant,
+    ) -> Shell {
+        let mut inbox = Inbox::default();
+        let own_queue = inbox.open();
+        Shell {
+            config,
+            core: RefCell::new(core),
+            inbox: RefCell::new(inbox),
+            calls: RefCell::default(),
+            watches: RefCell::default(),
+            answered: RefCell::default(),
+            loop_waker: RefCell::default(),
+            mailbox,
+            threads,
+            cold_reads: RefCell::default(),
+            cold_next: Cell::new(0),
+            own_queue,
+            facts: Facts::default(),
+            answer_bytes: Cell::new(0),
+            started,
+        }
+    }
+
+    /// The time of the core's clock.
+    pub fn now(&self) -> Time {
+        Time::default() + self.started.elapsed()
+    }
+
+    /// The moment that a caller with this timeout gives up.
+    pub fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
+        timeout.map(|timeout| self.now() + timeout)
+    }
+
+    /// A queue for a new connection.
+    pub fn open_queue(&self) -> QueueId {
+        self.inbox.borrow_mut().open()
+    }
+
+    /// The connection ended.
+    pub fn close_queue(&self, queue: QueueId) {
+        self.inbox.borrow_mut().close(queue);
+    }
+
+    /// Gives an arrival of `bytes` bytes to the loop.
+    pub fn push(&self, queue: QueueId, arrival: Arrival, bytes: usize) {
+        self.inbox.borrow_mut().push(queue, arrival, bytes);
+        if let Some(waker) = &*self.loop_waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// True if more requests wait than may.
+    pub fn is_flooded(&self) -> bool {
+        WAITING_BYTES_MAX < self.inbox.borrow().bytes()
+    }
+
+    /// Asks the member and waits for the answer.
+    pub async fn ask(
+        &self,
+        queue: QueueId,
+        request: Request,
+        deadline: Option<Time>,
+        bytes: usize,
+    ) -> Answer {
+        let slot = Rc::new(Slot::default());
+        let to = ReplyTo::Waiter(Rc::clone(&slot));
+        self.push(queue, Arrival::Request { to, request, deadline }, bytes);
+        std::future::poll_fn(|cx| slot.poll(cx)).await
+    }
+
+    /// Asks on behalf of the shell itself: health checks, compaction.
+    pub async fn ask_own(&self, request: Request, deadline: Option<Time>) -> Answer {
+        self.ask(self.own_queue, request, deadline, 0).await
+    }
+
+    /// True if a write of this cost finds no space. If so the alarm is raised, as etcd does.
+    pub fn refuse_for_space(&self, cost: i64) -> bool {
+        cost != 0 && self.core.borrow_mut().over_quota(cost)
+    }
+
+    /// Figures for metrics.
+    pub fn figures(&self) -> Figures {
+        self.core.borrow().figures()
+    }
+
+    /// False while a watch stream's commands should wait.
+    pub fn accepts_command(&self, stream: StreamId, queue: QueueId) -> bool {
+        self.inbox.borrow().len(queue) < COMMANDS_MAX && self.core.borrow().watch_accepts(stream)
+    }
+
+    /// Takes messages of a watch stream; true if more are queued.
+    pub fn drain_watch(
+        &self,
+        stream: StreamId,
+        bytes_max: usize,
+        out: &mut Vec<watch::Message>,
+    ) -> bool {
+        self.core.borrow_mut().drain_watch(stream, bytes_max, out)
+    }
+
+    /// Reads cold records; they arrive in the slot.
+    pub fn read_cold(
+        &self,
+        reader: &backend::Reader,
+        revisions: Vec<Revision>,
+    ) -> Rc<Slot<Vec<Bytes>>> {
+        let read = self.cold_next.get();
+        self.cold_next.set(read + 1);
+        let slot = Rc::new(Slot::default());
+        self.cold_reads.borrow_mut().insert(read, Rc::clone(&slot));
+        self.threads.read_cold(read, reader.clone(), revisions);
+        slot
+    }
+
+    /// The leader as last learned.
+    pub fn leader(&self) -> Option<MemberId> {
+        self.facts.leader.get()
+    }
+
+    /// True while a defragmentation runs.
+    pub fn is_defragmenting(&self) -> bool {
+        self.facts.defragmenting.get()
+    }
+
+    /// True once the member published itself.
+    pub fn is_ready(&self) -> bool {
+        self.facts.ready.get()
+    }
+
+    /// True once the server is about to end.
+    pub fn is_stopping(&self) -> bool {
+        self.facts.stopping.get()
+    }
+
+    /// Waits until the member published itself.
+    pub async fn ready(&self) {
+        if self.is_ready() {
+            return;
+        }
+        let slot = Rc::new(Slot::default());
+        self.facts.ready_waiters.borrow_mut().push(Rc::clone(&slot));
+        std::future::poll_fn(|cx| slot.poll(cx)).await;
+    }
+
+    /// Ends the member; the loop returns once it has stopped.
+    pub fn stop(&self) {
+        if !self.facts.stopping.replace(true) {
+            self.push(self.own_queue, Arrival::Event(Event::Stop), 0);
+        }
+    }
+
+    /// The term as last learned.
+    pub fn term(&self) -> Term {
+        self.facts.term.get()
+    }
+
+    /// A defragmentation began or ended.
+    pub fn set_defragmenting(&self, running: bool) {
+        self.facts.defragmenting.set(running);
+    }
+
+    /// Names a watch stream, and gives what tells of its messages.
+    pub fn open_watch(&self) -> (StreamId, Rc<Signal>) {
+        self.watches.borrow_mut().open()
+    }
+
+    /// The watch stream ended.
+    pub fn close_watch(&self, stream: StreamId) {
+        self.watches.borrow_mut().close(stream);
+    }
+
+    /// Counts the bytes of an answer that is about to be sent piece by piece; false if too many
+    /// wait already.
+    pub fn hold_answer(&self, bytes: usize) -> bool {
+        let held = self.answer_bytes.get();
+        if 0 < held && ANSWER_BYTES_MAX < held + bytes {
+            return false;
+        }
+        self.answer_bytes.set(held + bytes);
+        true
+    }
+
+    /// Uncounts what `hold_answer` counted.
+    pub fn release_answer(&self, bytes: usize) {
+        self.answer_bytes.set(self.answer_bytes.get().saturating_sub(bytes));
+    }
+}

@@ -1,0 +1,208 @@
+//! Opens the data folder and makes a member of it.
+
+use super::fatal;
+use super::mailbox::Mailbox;
+use super::threads::{LogWork, Threads};
+use super::{flush_thread, helper_thread, log_thread};
+use crate::config::{CompactionMode, Config};
+use anyhow::Context as _;
+use backend::{Backend, Reserve};
+use bytes::Bytes;
+use member::{AutoCompaction, Member};
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::Store;
+use types::{Index, Time};
+use vfs::{Disk, OsDisk};
+use wal::{Identity, Wal, WalConfig};
+
+/// Folder of the log below the data folder.
+const LOG_DIR: &str = "member/wal";
+/// Folder of the records below the data folder.
+const DATA_DIR: &str = "member/data";
+
+/// Why a start is refused although nothing on the disk failed: exit 65.
+#[derive(Debug)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A member with what its threads own.
+pub struct Opened {
+    /// The member.
+    pub member: Member,
+    wal: Wal,
+    backend: Backend,
+    reserve: Reserve,
+}
+
+/// Handles of the threads beside the loop.
+pub struct Running {
+    log: JoinHandle<()>,
+    log_work: std::sync::mpsc::Sender<LogWork>,
+}
+
+impl Running {
+    /// Seals the log and waits for it.
+    pub fn close(self) {
+        // A log thread that is gone has ended the process.
+        let _ = self.log_work.send(LogWork::Close);
+        let _ = self.log.join();
+    }
+}
+
+/// A number that nobody can guess, for salts and seeds.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Opens or creates what the data folder holds. The identity that is stored wins over the one
+/// that the flags make, as in etcd.
+pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
+    let root = Path::new(&config.data_dir);
+    let disk: Arc<dyn Disk> = Arc::new(
+        OsDisk::open(root).with_context(|| format!("cannot open data-dir {}", root.display()))?,
+    );
+    let (log_disk, log_dir): (Arc<dyn Disk>, &str) = match &config.wal_dir {
+        None => (Arc::clone(&disk), LOG_DIR),
+        Some(dir) => {
+            let opened = OsDisk::open(Path::new(dir))
+                .with_context(|| format!("cannot open wal-dir {dir}"))?;
+            (Arc::new(opened), ".")
+        }
+    };
+    let identity = Identity { cluster: config.cluster_id, member: config.member_id };
+    let (wal, log) = open_log(log_disk, log_dir, &disk, identity)?;
+    (config.cluster_id, config.member_id) = (log.identity.cluster, log.identity.member);
+    if let Some(cut) = &log.cut {
+        tracing::error!(
+            file = %cut.file,
+            offset = cut.offset,
+            bytes = cut.bytes,
+            reason = cut.reason,
+            last_index = cut.last.0,
+            kept_as = cut.broken.as_deref().unwrap_or_default(),
+            "cut an incomplete last batch off the log"
+        );
+    }
+    let (backend, mut recovered) = open_backend(&disk, log.base.index)?;
+    if let Some(cut) = &recovered.cut {
+        let (file, offset, reason) = (&cut.file, cut.offset, &cut.reason);
+        tracing::warn!(%file, offset, %reason, "cut an incomplete last flush; the log has it");
+    }
+    let available = disk.available()?;
+    let wanted = Reserve::bytes_for_disk(available);
+    let mut reserve = Reserve::open(Arc::clone(&disk), "member", wanted)?;
+    reserve.refill(wanted)?;
+    let store = Store::restore(store_config(config), &mut recovered)?;
+    let member = Member::new(member_config(config, log.boot), log, store, Time::default())?;
+    Ok(Opened { member, wal, backend, reserve })
+}
+
+fn open_log(
+    disk: Arc<dyn Disk>,
+    dir: &str,
+    data_disk: &Arc<dyn Disk>,
+    identity: Identity,
+) -> anyhow::Result<(Wal, wal::Recovered)> {
+    disk.create_dir(dir)?;
+    let config = WalConfig::new(random());
+    if Wal::exists(&*disk, dir)? {
+        return Ok(Wal::open(disk, dir, config, None)?);
+    }
+    let has_data = matches!(data_disk.list(DATA_DIR), Ok(names) if !names.is_empty());
+    if has_data {
+        return Err(Refusal(format!(
+            "{DATA_DIR} holds data, but there is no log beside it: acknowledged writes may be \
+             missing. Put the log back (--wal-dir), or restore the data directory from a backup"
+        ))
+        .into());
+    }
+    Ok(Wal::create(disk, dir, config, identity, Bytes::new())?)
+}
+
+fn open_backend(
+    disk: &Arc<dyn Disk>,
+    log_base: Index,
+) -> anyhow::Result<(Backend, backend::Recovered)> {
+    let config = backend::Config::for_disk(disk.available()?, random());
+    match Backend::open(Arc::clone(disk), DATA_DIR, config.clone()) {
+        Err(backend::Error::Missing { .. }) if log_base == Index(0) => {
+            Ok(Backend::create(Arc::clone(disk), DATA_DIR, config)?)
+        }
+        other => Ok(other?),
+    }
+}
+
+fn store_config(config: &Config) -> store::Config {
+    let mut made = store::Config { quota_bytes: quota(config), ..store::Config::default() };
+    made.mvcc.resident_bytes = config.resident_bytes;
+    made.watch.fragment_bytes = config.max_request_bytes + types::limits::GRPC_OVERHEAD_BYTES;
+    made
+}
+
+fn quota(config: &Config) -> i64 {
+    config.quota_bytes.unwrap_or(-1)
+}
+
+fn member_config(config: &Config, boot: u64) -> member::Config {
+    let mut made = member::Config::new(config.member_id, config.cluster_id, boot);
+    made.name.clone_from(&config.name);
+    made.peer_urls = config.advertise_peer_urls.iter().map(ToString::to_string).collect();
+    made.client_urls = config.advertise_client_urls.iter().map(ToString::to_string).collect();
+    made.seed = random();
+    made.heartbeat = Duration::from_millis(config.heartbeat_ms);
+    made.election = Duration::from_millis(config.election_ms);
+    made.pre_vote = config.pre_vote;
+    made.request_bytes_max = config.max_request_bytes;
+    made.catch_up_entries = config.snapshot_catchup_entries;
+    made.auto_compaction = config.auto_compaction.map(|mode| match mode {
+        CompactionMode::Periodic(age) => AutoCompaction::Periodic(age),
+        CompactionMode::Revision(count) => AutoCompaction::Revision(count),
+    });
+    made.progress_interval = config.progress_interval;
+    made
+}
+
+impl Opened {
+    /// Starts the threads; what is left is the member.
+    pub fn start(self, mailbox: &Arc<Mailbox>) -> anyhow::Result<(Member, Threads, Running)> {
+        let (log, log_work) = channel();
+        let (flush, flush_work) = channel();
+        let (helper, helper_work) = channel();
+        let (scanner, scanner_work) = channel();
+        let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
+        let mail = Arc::clone(mailbox);
+        let thread = spawn("log", move || log_thread::run(wal, &log_work, mail))?;
+        let mail = Arc::clone(mailbox);
+        spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail))?;
+        let mail = Arc::clone(mailbox);
+        spawn("helper", move || helper_thread::run(&helper_work, &mail))?;
+        let mail = Arc::clone(mailbox);
+        spawn("scanner", move || helper_thread::run(&scanner_work, &mail))?;
+        let running = Running { log: thread, log_work: log.clone() };
+        Ok((self.member, Threads { log, flush, helper, scanner }, running))
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name(name.to_string());
+    thread.spawn(work).with_context(|| format!("cannot start thread {name}"))
+}
+
+/// The exit code for an error of `open`, which is logged here.
+pub fn report(error: &anyhow::Error) -> i32 {
+    tracing::error!(error = %format_args!("{error:#}"), "cannot start");
+    fatal::exit_code(error)
+}

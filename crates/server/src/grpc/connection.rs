@@ -1,0 +1,306 @@
+//! One HTTP/2 connection: one task that reads requests, and writes answers as they come back.
+//!
+//! Unary calls live here without a task of their own; streams and programs get one each.
+
+use super::frame::FrameReader;
+use super::io::{Drain, LazyIo, lazy};
+use super::metadata::{self, Metadata};
+use super::method::{Kind, Method};
+use super::outgoing::{self, Outgoing};
+use super::ping::{GOAWAY_TOO_MANY_PINGS, PingWatch};
+use super::service::{self, Prepared};
+use super::slab::Slab;
+use super::status::{Code, Status};
+use super::stream_call::{self, StreamCall};
+use crate::driver::Shell;
+use crate::driver::inbox::{Arrival, QueueId};
+use crate::driver::outbox::{Answer, Outbox, ReplyTo};
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::{self, SendResponse};
+use http::Request;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use types::OpError;
+
+/// From accepting the socket to the end of the client's preface.
+pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Unary calls of one connection in flight; reliability SE-8.
+const CALLS_MAX: usize = 4_096;
+const WINDOW_BYTES: u32 = 1024 * 1024;
+const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
+/// What h2 may hold of one stream's answer.
+const SEND_BUFFER_BYTES: usize = 128 * 1024;
+
+/// Serves a connection until it ends.
+pub async fn serve<S>(socket: S, sniffed: Bytes, shell: Rc<Shell>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let pings = PingWatch::new(shell.config.keepalive_min_time, Instant::now);
+    let (io, drain) = lazy(socket, sniffed, pings);
+    let mut builder = server::Builder::new();
+    builder
+        .initial_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_header_list_size(HEADER_LIST_BYTES_MAX)
+        .max_send_buffer_size(SEND_BUFFER_BYTES)
+        .max_concurrent_streams(shell.config.max_concurrent_streams);
+    let handshake = builder.handshake::<_, Bytes>(io);
+    let Ok(Ok(h2)) = tokio::time::timeout(HANDSHAKE_MAX, handshake).await else {
+        return;
+    };
+    let queue = shell.open_queue();
+    Connection {
+        h2,
+        drain,
+        queue,
+        outbox: Rc::new(Outbox::default()),
+        calls: Slab::default(),
+        reading: Vec::new(),
+        sending: Vec::new(),
+        answers: Vec::new(),
+        shell: Rc::clone(&shell),
+    }
+    .await;
+    shell.close_queue(queue);
+}
+
+struct Connection<S> {
+    h2: server::Connection<LazyIo<S>, Bytes>,
+    drain: Drain<S>,
+    shell: Rc<Shell>,
+    queue: QueueId,
+    outbox: Rc<Outbox>,
+    /// Unary calls whose request is being read or answered.
+    calls: Slab<Call>,
+    /// Calls whose request has not arrived whole.
+    reading: Vec<u32>,
+    /// Answers that wait for the client's flow control.
+    sending: Vec<Outgoing>,
+    /// Kept for its memory.
+    answers: Vec<(u32, Answer)>,
+}
+
+/// A unary call.
+struct Call {
+    respond: SendResponse<Bytes>,
+    method: Method,
+    metadata: Metadata,
+    body: Option<Body>,
+}
+
+struct Body {
+    stream: RecvStream,
+    frames: FrameReader,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Future for Connection<S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        this.outbox.register(cx.waker());
+        this.send_answers(cx);
+        this.poll_sending(cx);
+        this.poll_reading(cx);
+        let open = this.poll_accept(cx);
+        if this.drain.too_many_pings() {
+            this.drain.append(GOAWAY_TOO_MANY_PINGS);
+            let _ = this.drain.poll_drain(cx);
+            tracing::debug!("closed a connection for too many pings");
+            return Poll::Ready(());
+        }
+        match this.drain.poll_drain(cx) {
+            Poll::Ready(Err(_)) => Poll::Ready(()),
+            _ if !open => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Takes new streams; false once the connection is closed.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> bool {
+        loop {
+            match self.h2.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => self.start(request, respond, cx),
+                Poll::Ready(Some(Err(error))) => {
+                    tracing::debug!(%error, "a connection ended");
+                    return false;
+                }
+                Poll::Ready(None) => return false,
+                Poll::Pending => return true,
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        request: Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        cx: &mut Context<'_>,
+    ) {
+        let metadata = match metadata::parse(&request) {
+            Ok(metadata) => metadata,
+            Err(refusal) => {
+                return outgoing::refuse(&mut respond, refusal.http, &refusal.status);
+            }
+        };
+        let method = Method::parse(request.uri().path()).and_then(|method| {
+            metadata.check_leader(self.shell.leader().is_some())?;
+            Ok(method)
+        });
+        let method = match method {
+            Ok(method) => method,
+            Err(status) => return outgoing::refuse(&mut respond, 200, &status),
+        };
+        let stream = request.into_body();
+        if method.kind() != Kind::Unary {
+            let shell = Rc::clone(&self.shell);
+            let call = StreamCall::new(shell, self.queue, metadata, respond, stream);
+            tokio::task::spawn_local(stream_call::serve(method, call));
+            return;
+        }
+        if CALLS_MAX <= self.calls.len() + self.sending.len() || self.shell.is_flooded() {
+            return outgoing::refuse(&mut respond, 200, &OpError::TooManyRequests.into());
+        }
+        let body = Some(Body { stream, frames: FrameReader::default() });
+        let call = self.calls.insert(Call { respond, method, metadata, body });
+        if self.poll_body(call, cx).is_pending() {
+            self.reading.push(call);
+        }
+    }
+
+    fn poll_reading(&mut self, cx: &mut Context<'_>) {
+        let mut at = 0;
+        while at < self.reading.len() {
+            if self.poll_body(self.reading[at], cx).is_ready() {
+                self.reading.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Reads a request; ready once it was handed on, refused, or given up by the client.
+    fn poll_body(&mut self, id: u32, cx: &mut Context<'_>) -> Poll<()> {
+        let bytes_max = message_bytes_max(&self.shell);
+        let Some(call) = self.calls.get_mut(id) else { return Poll::Ready(()) };
+        let Some(body) = &mut call.body else { return Poll::Ready(()) };
+        let message = loop {
+            match body.frames.next(bytes_max) {
+                Err(status) => break Err(status),
+                Ok(Some(message)) => break Ok(message),
+                Ok(None) => {}
+            }
+            match body.stream.poll_data(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(chunk))) => {
+                    // Fails only if the stream is gone, which the next read tells.
+                    let _ = body.stream.flow_control().release_capacity(chunk.len());
+                    body.frames.push(chunk);
+                }
+                Poll::Ready(Some(Err(_))) => {
+                    self.calls.remove(id);
+                    return Poll::Ready(());
+                }
+                Poll::Ready(None) => {
+                    break Err(Status::new(Code::Internal, "unexpected EOF"));
+                }
+            }
+        };
+        call.body = None;
+        match message {
+            Ok(message) => self.dispatch(id, message, cx),
+            Err(status) => self.refuse(id, &status),
+        }
+        Poll::Ready(())
+    }
+
+    /// Hands a whole request to its service, and what that makes of it to the loop.
+    fn dispatch(&mut self, id: u32, message: Bytes, cx: &mut Context<'_>) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        let bytes = message.len();
+        match service::prepare(call.method, message, &self.shell) {
+            Ok(Prepared::Ask(request)) => {
+                let deadline = self.shell.deadline(call.metadata.timeout);
+                let to = ReplyTo::Call { outbox: Rc::clone(&self.outbox), call: id };
+                let arrival = Arrival::Request { to, request, deadline };
+                self.shell.push(self.queue, arrival, bytes);
+            }
+            Ok(Prepared::Done(parts)) => {
+                if let Some(call) = self.calls.remove(id) {
+                    self.send(call, parts, None, cx);
+                }
+            }
+            Err(status) => self.refuse(id, &status),
+        }
+    }
+
+    fn refuse(&mut self, id: u32, status: &Status) {
+        if let Some(mut call) = self.calls.remove(id) {
+            outgoing::refuse(&mut call.respond, 200, status);
+            self.drain.pardon_pings();
+        }
+    }
+
+    fn send_answers(&mut self, cx: &mut Context<'_>) {
+        let mut answers = std::mem::take(&mut self.answers);
+        self.outbox.take(&mut answers);
+        for (id, answer) in answers.drain(..) {
+            let Some(call) = self.calls.remove(id) else { continue };
+            match service::answer(call.method, answer.header, answer.result, &self.shell) {
+                Ok(parts) => self.send(call, parts, answer.reader, cx),
+                Err(status) => {
+                    let mut respond = call.respond;
+                    outgoing::refuse(&mut respond, 200, &status);
+                }
+            }
+            self.drain.pardon_pings();
+        }
+        self.answers = answers;
+    }
+
+    fn send(
+        &mut self,
+        mut call: Call,
+        parts: super::encode::Parts,
+        reader: Option<backend::Reader>,
+        cx: &mut Context<'_>,
+    ) {
+        let Ok(mut outgoing) = Outgoing::open(&mut call.respond, &self.shell) else { return };
+        if let Err(status) = outgoing.put(parts, reader) {
+            return outgoing.fail(&status);
+        }
+        match outgoing.poll_send(cx) {
+            Poll::Ready(Ok(())) => outgoing.finish(),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.sending.push(outgoing),
+        }
+    }
+
+    fn poll_sending(&mut self, cx: &mut Context<'_>) {
+        let mut at = 0;
+        while at < self.sending.len() {
+            match self.sending[at].poll_send(cx) {
+                Poll::Pending => at += 1,
+                Poll::Ready(result) => {
+                    let outgoing = self.sending.swap_remove(at);
+                    if result.is_ok() {
+                        outgoing.finish();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Largest message taken from a client.
+pub fn message_bytes_max(shell: &Shell) -> usize {
+    shell.config.max_request_bytes + types::limits::GRPC_OVERHEAD_BYTES
+}

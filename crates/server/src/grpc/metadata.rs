@@ -1,0 +1,117 @@
+//! What is read from a request's headers before its handler runs (contract §0.2).
+
+use super::status::{Code, Status};
+use http::{HeaderMap, Method, Request};
+use std::time::Duration;
+use types::OpError;
+
+/// The parts of the headers that handlers look at.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// How long the caller waits.
+    pub timeout: Option<Duration>,
+    /// True if the caller wants a member that knows a leader.
+    pub require_leader: bool,
+}
+
+/// A request refused by its headers alone.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The HTTP status to answer with.
+    pub http: u16,
+    /// The gRPC status in the same headers.
+    pub status: Status,
+}
+
+/// Checks method, content type, timeout and encoding, in grpc-go's order.
+pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
+    let headers = request.headers();
+    let content_type = text(headers, "content-type").unwrap_or_default();
+    if !is_grpc(content_type) {
+        let message = format!("invalid gRPC request content-type {content_type:?}");
+        return refuse(415, Code::InvalidArgument, message);
+    }
+    let timeout = match text(headers, "grpc-timeout").map(parse_timeout) {
+        None => None,
+        Some(Ok(timeout)) => Some(timeout),
+        Some(Err(text)) => {
+            return refuse(400, Code::Internal, format!("malformed grpc-timeout: {text}"));
+        }
+    };
+    if request.method() != Method::POST {
+        let method = request.method();
+        let message = format!(
+            "http2Server.operateHeaders parsed a :method field: {method} which should be POST"
+        );
+        return refuse(405, Code::Internal, message);
+    }
+    if let Some(encoding) = text(headers, "grpc-encoding") {
+        if encoding != "identity" && !encoding.is_empty() {
+            let message =
+                format!("grpc: Decompressor is not installed for grpc-encoding {encoding:?}");
+            return refuse(200, Code::Unimplemented, message);
+        }
+    }
+    if headers.get("client-api-version").is_some_and(|v| str::from_utf8(v.as_bytes()).is_err()) {
+        let (code, message) =
+            (Code::InvalidArgument, "etcdserver: invalid client api version".to_string());
+        return refuse(200, code, message);
+    }
+    let require_leader = headers.get("hasleader").is_some_and(|v| v.as_bytes() == b"true");
+    Ok(Metadata { timeout, require_leader })
+}
+
+impl Metadata {
+    /// The leader gate, last before the handler.
+    pub fn check_leader(&self, has_leader: bool) -> Result<(), Status> {
+        if self.require_leader && !has_leader {
+            return Err(OpError::NoLeader.into());
+        }
+        Ok(())
+    }
+}
+
+fn refuse(http: u16, code: Code, message: String) -> Result<Metadata, Refusal> {
+    Err(Refusal { http, status: Status::new(code, message) })
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// `application/grpc`, alone or with `+codec` or `;parameters`.
+fn is_grpc(content_type: &str) -> bool {
+    match content_type.strip_prefix("application/grpc") {
+        Some(rest) => rest.is_empty() || rest.starts_with('+') || rest.starts_with(';'),
+        None => false,
+    }
+}
+
+/// Up to eight digits and a unit: H, M, S, m, u or n.
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    if text.len() < 2 {
+        return Err(format!("transport: timeout string is too short: {text:?}"));
+    }
+    if 9 < text.len() {
+        return Err(format!("transport: timeout string is too long: {text:?}"));
+    }
+    let (digits, unit) = text.split_at(text.len() - 1);
+    let nanos_per_unit: u64 = match unit {
+        "H" => 3_600_000_000_000,
+        "M" => 60_000_000_000,
+        "S" => 1_000_000_000,
+        "m" => 1_000_000,
+        "u" => 1_000,
+        "n" => 1,
+        _ => return Err(format!("transport: timeout unit is not recognized: {text:?}")),
+    };
+    let digits_only = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count: u64 = match digits.parse() {
+        Ok(count) if digits_only => count,
+        _ => return Err(format!("strconv.ParseUint: parsing {digits:?}: invalid syntax")),
+    };
+    Ok(Duration::from_nanos(count.saturating_mul(nanos_per_unit)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Calls that have a task of their own: streams, and programs of several steps.
+
+use super::connection::message_bytes_max;
+use super::encode::Parts;
+use super::frame::{self, FrameReader};
+use super::metadata::Metadata;
+use super::method::Method;
+use super::outgoing::{self, Gone, Outgoing};
+use super::status::{Code, Status};
+use super::{election, health, lease, lock, range_stream, watch};
+use crate::driver::Shell;
+use crate::driver::inbox::QueueId;
+use crate::driver::outbox::Answer;
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use member::{Header, Request, Response};
+use std::future::Future;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use types::Time;
+
+/// One call with its task.
+pub struct StreamCall {
+    /// The shared state.
+    pub shell: Rc<Shell>,
+    /// The connection's queue.
+    pub queue: QueueId,
+    /// When the caller stops waiting.
+    pub deadline: Option<Time>,
+    metadata: Metadata,
+    respond: SendResponse<Bytes>,
+    incoming: Incoming,
+    outgoing: Option<Outgoing>,
+}
+
+/// The receiving side.
+struct Incoming {
+    stream: RecvStream,
+    frames: FrameReader,
+    bytes_max: usize,
+}
+
+/// Why a stream handler ends early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// With this status.
+    Status(Status),
+    /// The client went away.
+    Gone,
+}
+
+impl From<Status> for End {
+    fn from(status: Status) -> End {
+        End::Status(status)
+    }
+}
+
+impl From<types::OpError> for End {
+    fn from(error: types::OpError) -> End {
+        End::Status(error.into())
+    }
+}
+
+impl From<Gone> for End {
+    fn from(_: Gone) -> End {
+        End::Gone
+    }
+}
+
+/// The status of a call whose caller's time is over.
+pub fn deadline_exceeded() -> Status {
+    Status::new(Code::DeadlineExceeded, "context deadline exceeded")
+}
+
+/// Runs a call to its end.
+pub async fn serve(method: Method, mut call: StreamCall) {
+    let limit = call.metadata.timeout;
+    let run = run(method, &mut call);
+    let ended = match limit {
+        None => run.await,
+        Some(limit) => match tokio::time::timeout(limit, run).await {
+            Ok(ended) => ended,
+            Err(_) => Err(deadline_exceeded().into()),
+        },
+    };
+    match ended {
+        Ok(()) => call.finish(),
+        Err(End::Status(status)) => call.fail(&status),
+        Err(End::Gone) => {}
+    }
+}
+
+async fn run(method: Method, call: &mut StreamCall) -> Result<(), End> {
+    match method {
+        Method::RangeStream => range_stream::serve(call).await,
+        Method::Watch => watch::serve(call).await,
+        Method::LeaseKeepAlive => lease::keep_alive(call).await,
+        Method::Lock | Method::Unlock => lock::serve(method, call).await,
+        Method::Campaign | Method::Proclaim | Method::Leader | Method::Observe | Method::Resign => {
+            election::serve(method, call).await
+        }
+        Method::HealthWatch => health::watch(call).await,
+        other => Err(Status::not_implemented(other.name()).into()),
+    }
+}
+
+impl StreamCall {
+    /// A call whose headers were checked.
+    pub fn new(
+        shell: Rc<Shell>,
+        queue: QueueId,
+        metadata: Metadata,
+        respond: SendResponse<Bytes>,
+        stream: RecvStream,
+    ) -> StreamCall {
+        let bytes_max = message_bytes_max(&shell);
+        let deadline = shell.deadline(metadata.timeout);
+        let incoming = Incoming { stream, frames: FrameReader::default(), bytes_max };
+        StreamCall { shell, queue, deadline, metadata, respond, incoming, outgoing: None }
+    }
+
+    /// The next message; `None` once the client has sent its last.
+    pub async fn receive(&mut self) -> Result<Option<Bytes>, End> {
+        std::future::poll_fn(|cx| self.poll_receive(cx)).await
+    }
+
+    /// The next message; `None` once the client has sent its last.
+    pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, End>> {
+        let incoming = &mut self.incoming;
+        loop {
+            match incoming.frames.next(incoming.bytes_max) {
+                Err(status) => return Poll::Ready(Err(status.into())),
+                Ok(Some(message)) => return Poll::Ready(Ok(Some(message))),
+                Ok(None) => {}
+            }
+            match incoming.stream.poll_data(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(chunk))) => {
+                    // Fails only if the stream is gone, which the next read tells.
+                    let _ = incoming.stream.flow_control().release_capacity(chunk.len());
+                    incoming.frames.push(chunk);
+                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(End::Gone)),
+                Poll::Ready(None) if incoming.frames.held_bytes() == 0 => {
+                    return Poll::Ready(Ok(None));
+                }
+                Poll::Ready(None) => {
+                    let status = Status::new(Code::Internal, "unexpected EOF");
+                    return Poll::Ready(Err(status.into()));
+                }
+            }
+        }
+    }
+
+    /// The only message of a call with one request.
+    pub async fn receive_one<M: prost::Message + Default>(&mut self) -> Result<M, End> {
+        let Some(message) = self.receive().await? else {
+            return Err(Status::new(Code::Internal, "unexpected EOF").into());
+        };
+        Ok(decode(message)?)
+    }
+
+    /// Sends one message.
+    pub async fn send(&mut self, parts: Parts) -> Result<(), End> {
+        Ok(self.outgoing()?.send(parts).await?)
+    }
+
+    /// Sends a message with records that may have to be read first.
+    pub async fn send_with(
+        &mut self,
+        parts: Parts,
+        reader: Option<backend::Reader>,
+    ) -> Result<(), End> {
+        let outgoing = self.outgoing()?;
+        outgoing.put(parts, reader)?;
+        Ok(std::future::poll_fn(|cx| outgoing.poll_send(cx)).await?)
+    }
+
+    /// Sends one message that prost encodes.
+    pub async fn send_message(&mut self, message: &impl prost::Message) -> Result<(), End> {
+        self.send(Parts::whole(frame::framed(message))).await
+    }
+
+    /// The sending side; the headers are sent first.
+    pub fn outgoing(&mut self) -> Result<&mut Outgoing, Gone> {
+        if self.outgoing.is_none() {
+            self.outgoing = Some(Outgoing::open(&mut self.respond, &self.shell)?);
+        }
+        self.outgoing.as_mut().ok_or(Gone)
+    }
+
+    /// Ready when the client reset the call or went away.
+    pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.outgoing {
+            Some(outgoing) => outgoing.poll_gone(cx),
+            None => self.respond.poll_reset(cx).map(drop),
+        }
+    }
+
+    /// Runs `work` unless the client goes away first.
+    pub async fn while_connected<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(value) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(value));
+            }
+            self.poll_gone(cx).map(|()| Err(End::Gone))
+        })
+        .await
+    }
+
+    /// Asks the member.
+    pub async fn ask(&self, request: Request, bytes: usize) -> Answer {
+        self.shell.ask(self.queue, request, self.deadline, bytes).await
+    }
+
+    fn finish(mut self) {
+        if self.outgoing().is_ok() {
+            if let Some(outgoing) = self.outgoing {
+                outgoing.finish();
+            }
+        }
+    }
+
+    fn fail(mut self, status: &Status) {
+        match self.outgoing {
+            Some(outgoing) => outgoing.fail(status),
+            None => outgoing::refuse(&mut self.respond, 200, status),
+        }
+    }
+}
+
+/// Decodes a request as grpc-go would refuse it.
+pub fn decode<M: prost::Message + Default>(message: Bytes) -> Result<M, Status> {
+    M::decode(message).map_err(|error| malformed(&error.to_string()))
+}
+
+/// The status of bytes that are not the message they should be.
+pub fn malformed(why: &str) -> Status {
+    Status::new(Code::Internal, format!("grpc: error unmarshalling request: {why}"))
+}
+
+/// An answer of a kind that its request cannot have.
+pub fn unexpected(header: &Header, response: &Response) -> Status {
+    tracing::error!(?header, ?response, "the member answered with another kind of answer");
+    Status::new(Code::Internal, "mainstay: unexpected answer")
+}
