@@ -263,6 +263,31 @@ pub(crate) fn decode_unchained(bytes: &[u8], salt: Salt) -> Option<Decoded> {
     Some(Decoded { batch: Batch { frames }, chain: 0, bytes: to_usize(len) })
 }
 
+/// Makes the checksums of all frames right, as far as their lengths make sense: for fuzzing.
+pub(crate) fn reseal(bytes: &mut [u8], salt: Salt, chain: u32) {
+    let (mut at, mut chain) = (0, chain);
+    while at + HEADER + FIRST_EXTRA <= bytes.len() {
+        if u32_at(bytes, at) != Some(salt.magic) {
+            at = (at + 1).next_multiple_of(BLOCK_BYTES);
+            continue;
+        }
+        let is_first = bytes[at + 5] & FIRST == FIRST;
+        let body = at + if is_first { HEADER + FIRST_EXTRA } else { HEADER };
+        let Some(to) = u32_at(bytes, at + 8).and_then(|len| body.checked_add(to_usize(len))) else {
+            return;
+        };
+        if bytes.len() < to + CRC {
+            return;
+        }
+        let crc = crc32c::crc32c_append(salt.seed, &bytes[at..body - CRC]);
+        bytes[body - CRC..body].copy_from_slice(&crc.to_le_bytes());
+        chain = crc32c::crc32c_append(chain, &bytes[at..body - CRC]);
+        chain = crc32c::crc32c_append(chain, &bytes[body..to]);
+        bytes[to..to + CRC].copy_from_slice(&chain.to_le_bytes());
+        at = (to + CRC).next_multiple_of(ALIGN);
+    }
+}
+
 fn frame_of(header: &Header, payload: &[u8]) -> Option<Frame> {
     let position = Position { index: Index(header.index), term: Term(header.term) };
     let Position { index, term } = position;

@@ -16,6 +16,7 @@ mod api;
 mod catalog;
 mod error;
 mod frame;
+pub mod fuzz;
 mod mutant;
 mod reader;
 mod recover;

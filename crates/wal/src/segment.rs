@@ -18,6 +18,10 @@ const BODY: usize = 12;
 /// Where the member list lies.
 const MEMBERSHIP: usize = 152;
 
+/// Larger sequence numbers, indices and the like are never reached, so that the next one is a
+/// number too.
+pub(crate) const NUMBER_MAX: u64 = 1 << 62;
+
 const _: () = assert!(MEMBERSHIP + WAL_MEMBERSHIP_BYTES_MAX <= HEADER_BYTES);
 
 /// The first block of a segment.
@@ -111,6 +115,15 @@ impl SegmentHeader {
         let identity = Identity { cluster: ClusterId(number(3)), member: MemberId(number(4)) };
         let header =
             SegmentHeader { salt: number(0), sequence: number(1), size: number(2), identity, tail };
+        let tail = &header.tail;
+        let state = &tail.hard_state;
+        let counters = [header.sequence, tail.batch, tail.last.index.0, tail.boot];
+        if counters.iter().any(|counter| NUMBER_MAX < *counter) {
+            return Err("a number in the header is larger than any that is written");
+        }
+        if tail.last.index < state.commit || state.commit < tail.trimmed.max(tail.install.index) {
+            return Err("the header contradicts itself");
+        }
         if header.size < 2 * BLOCK || !header.size.is_multiple_of(BLOCK) {
             return Err("the segment's length is not one that is written");
         }
@@ -134,6 +147,13 @@ pub(crate) fn salt(seed: u64, sequence: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// Makes magic and checksum of a header right: for fuzzing.
+pub(crate) fn reseal(file: &mut [u8]) {
+    file[..8].copy_from_slice(&MAGIC);
+    let crc = crc32c::crc32c(&file[BODY..HEADER_BYTES]);
+    file[8..BODY].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// Name of a segment in its folder.

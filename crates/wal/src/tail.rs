@@ -3,6 +3,7 @@
 //! Writer and recovery share it, so that each rule is checked before a batch is written and again
 //! when it is read.
 
+use crate::segment::NUMBER_MAX;
 use crate::{Batch, Entry, Frame, HardState, Install, Position};
 use bytes::Bytes;
 use types::limits::WAL_MEMBERSHIP_BYTES_MAX;
@@ -103,6 +104,9 @@ impl Tail {
     fn install(&mut self, install: &Install) -> Result<(), &'static str> {
         if install.position.index < self.hard_state.commit {
             return Err("an installed state is older than what is committed");
+        }
+        if NUMBER_MAX < install.position.index.0 {
+            return Err("an installed state has an index that no log reaches");
         }
         if install.position.term == Term(0) {
             return Err("an installed state has no term");

@@ -1,0 +1,47 @@
+use super::*;
+use std::path::Path;
+use vfs::sim::choices::Seeded;
+
+fn replay(target: &str, run: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        run(&std::fs::read(file.unwrap().path()).unwrap());
+        count += 1;
+    }
+    assert!(5 <= count, "only {count} inputs");
+}
+
+#[test]
+fn the_corpora_replay() {
+    replay("wal_segment", wal_segment);
+    replay("wal_header", wal_header);
+}
+
+#[test]
+fn random_edits_are_never_taken_for_good() {
+    for seed in 0..3_000 {
+        let mut seeded = Seeded::new(seed);
+        let edits = 1 + seeded.choose(3);
+        let data: Vec<u8> = (0..edits * 4).map(|_| seeded.choose(256) as u8).collect();
+        wal_segment(&data);
+    }
+}
+
+#[test]
+fn random_headers_do_no_harm() {
+    let valid = {
+        let disk = SimDisk::new();
+        log(&disk);
+        disk.cached(&format!("{DIR}/{}", segment::name(1))).unwrap()[..160].to_vec()
+    };
+    for seed in 0..3_000 {
+        let mut seeded = Seeded::new(seed);
+        let mut data = valid.clone();
+        for _ in 0..1 + seeded.choose(3) {
+            let at = seeded.choose(data.len());
+            data[at] = [0, 1, 0x7f, 0xff][seeded.choose(4)];
+        }
+        wal_header(&data);
+    }
+}
