@@ -36,6 +36,14 @@ impl Scrub {
         self.due.is_empty() && self.queue.front().is_none_or(|(main, _)| compacted < *main)
     }
 
+    /// Gives back what a long history took.
+    fn shrink(&mut self) {
+        if self.queue.len() < self.queue.capacity() / 4 {
+            self.queue.shrink_to(2 * self.queue.len());
+        }
+        self.due.shrink_to(0);
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.queue.capacity() * 16 + (self.kept.capacity() + self.due.capacity()) * 4
     }
@@ -73,7 +81,11 @@ impl Keyspace {
             let Some(slot) = self.scrub.next(self.compacted) else { break };
             self.scrub_slot(slot, &mut dropped);
         }
-        Progress { dropped, done: self.scrub.is_done(self.compacted) }
+        let done = self.scrub.is_done(self.compacted);
+        if done {
+            self.scrub.shrink();
+        }
+        Progress { dropped, done }
     }
 
     /// Applies the rule to one key: of the versions up to the compacted revision only the newest

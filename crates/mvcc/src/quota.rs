@@ -91,6 +91,9 @@ impl Quota {
         self.released = total;
         // The entry of `main` itself stays: the queue is never empty.
         self.superseded.drain(..at);
+        if self.superseded.len() < self.superseded.capacity() / 4 {
+            self.superseded.shrink_to(2 * self.superseded.len());
+        }
         self.first = main;
     }
 

@@ -124,6 +124,7 @@ impl Keyspace {
             if !entry.is_live() {
                 continue;
             }
+            // A record that is not flushed stays in the ring in any case.
             if self.resident.flushed < entry.newest.main {
                 self.resident.queue(slot);
             } else if let Some(record) = entry.record.take() {

@@ -63,9 +63,9 @@ impl Restore {
                 return Ok(());
             }
         }
-        let found = self.keyspace.tree.find(key);
+        let place = self.keyspace.tree.locate(key);
         // A copy of its own: what was fed may be a slice of a large read buffer.
-        self.keyspace.advance(key, found, version, Bytes::copy_from_slice(&record.kv));
+        self.keyspace.advance(key, place, version, Bytes::copy_from_slice(&record.kv));
         self.keyspace.recent.trim(i64::MAX);
         self.keyspace.evict(usize::MAX);
         Ok(())

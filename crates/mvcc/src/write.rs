@@ -98,8 +98,8 @@ impl WriteTxn<'_> {
     /// Writes a key and gives the version before.
     pub fn put(&mut self, key: &[u8], value: &[u8], lease: LeaseId) -> Option<Stored> {
         let keyspace = &mut *self.keyspace;
-        let found = keyspace.tree.find(key);
-        let prev = found.and_then(|pos| {
+        let place = keyspace.tree.locate(key);
+        let prev = place.ok().and_then(|pos| {
             let entry = keyspace.entry_at(pos);
             entry.is_live().then(|| keyspace.stored(entry, &entry.newest))
         });
@@ -109,7 +109,7 @@ impl WriteTxn<'_> {
         let mut version = Version { main, create, version: number, lease: lease.0, sub: 0, len: 0 };
         let record = kv::encode(key, &numbers(&version), value);
         version.len = length(&record);
-        keyspace.change(key, found, version, record, prev.clone());
+        keyspace.change(key, place, version, record, prev.clone());
         prev
     }
 
@@ -158,16 +158,16 @@ impl Keyspace {
         let key = record.slice_ref(kv::key(&record));
         let len = length(&record);
         let version = Version { main: self.revision + 1, len, ..Version::default() };
-        self.change(&key, Some(pos), version, record, Some(prev.clone()));
+        self.change(&key, Ok(pos), version, record, Some(prev.clone()));
         Deleted { key, prev }
     }
 
-    /// Makes a new version the newest of its key, which lies at `found`. `prev` is the live
+    /// Makes a new version the newest of its key, located at `place`. `prev` is the live
     /// version that it follows.
     fn change(
         &mut self,
         key: &[u8],
-        found: Option<Pos>,
+        place: Result<Pos, Pos>,
         mut version: Version,
         record: Bytes,
         prev: Option<Stored>,
@@ -175,7 +175,7 @@ impl Keyspace {
         version.sub = u32::try_from(self.pending.len()).expect("a txn's changes fit in memory");
         // Within one revision, what watchers get is the version before the transaction.
         let is_own = prev.as_ref().is_some_and(|prev| prev.meta.modified.main == version.main);
-        let at_begin = found.filter(|_| is_own || prev.is_none()).and_then(|pos| {
+        let at_begin = place.ok().filter(|_| is_own || prev.is_none()).and_then(|pos| {
             let entry = self.entry_at(pos);
             entry.visible_at(self.revision).map(|before| self.stored(entry, before))
         });
@@ -185,7 +185,7 @@ impl Keyspace {
             tombstone: version.is_tombstone(),
             kv: record.clone(),
         };
-        self.advance(key, found, version, record);
+        self.advance(key, place, version, record);
         let lease = LeaseId(version.lease);
         self.pending.push(Change { record: record_of, prev: before, lease });
     }
@@ -194,14 +194,14 @@ impl Keyspace {
     pub(crate) fn advance(
         &mut self,
         key: &[u8],
-        found: Option<Pos>,
+        place: Result<Pos, Pos>,
         version: Version,
         record: Bytes,
     ) {
         self.quota.advance(version.main);
         let is_tombstone = version.is_tombstone();
         self.quota.add(version_bytes(key.len(), &version), is_tombstone);
-        let was_live = found.is_some_and(|pos| self.entry_at(pos).is_live());
+        let was_live = place.is_ok_and(|pos| self.entry_at(pos).is_live());
         self.resident.admit(&record);
         self.recent.push(Recent {
             main: version.main,
@@ -210,17 +210,9 @@ impl Keyspace {
             delta: i8::from(!is_tombstone) - i8::from(was_live),
             kv: record.clone(),
         });
-        let Some(pos) = found else {
-            let slot = self.slab.insert(Entry::new(version, record));
-            self.resident.queue(slot);
-            self.tree.insert(key, slot, |slot| self.slab.get(slot).is_live());
-            if is_tombstone {
-                // Only a restored history begins with one.
-                let pos = self.tree.find(key).expect("the key was just inserted");
-                self.tree.set_live(pos, false);
-                self.scrub.push(version.main, slot);
-            }
-            return;
+        let pos = match place {
+            Ok(pos) => pos,
+            Err(place) => return self.insert(place, key, version, record),
         };
         let slot = self.tree.slot(pos);
         self.resident.queue(slot);
@@ -240,6 +232,21 @@ impl Keyspace {
             self.quota.supersede_tombstone(bytes);
         }
         self.scrub.push(version.main, slot);
+    }
+}
+
+impl Keyspace {
+    /// Adds a key that is not in the index.
+    fn insert(&mut self, place: Pos, key: &[u8], version: Version, record: Bytes) {
+        let slot = self.slab.insert(Entry::new(version, record));
+        self.resident.queue(slot);
+        self.tree.insert(place, key, slot, |slot| self.slab.get(slot).is_live());
+        if version.is_tombstone() {
+            // Only a restored history begins with one.
+            let pos = self.tree.find(key).expect("the key was just inserted");
+            self.tree.set_live(pos, false);
+            self.scrub.push(version.main, slot);
+        }
     }
 }
 

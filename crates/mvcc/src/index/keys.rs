@@ -8,8 +8,25 @@ pub(crate) struct Keys {
     prefix: Vec<u8>,
     /// The rest of each key, one after the other.
     suffixes: Vec<u8>,
-    /// Where each rest ends.
-    ends: Vec<u32>,
+    marks: Vec<Mark>,
+}
+
+/// What a search looks at first, without going to the suffixes.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// See [`head`].
+    head: u32,
+    /// Where the suffix ends.
+    end: u32,
+}
+
+/// The first bytes as a number, zeros where there are none: numbers that differ are in the order
+/// of the bytes.
+fn head(suffix: &[u8]) -> u32 {
+    let mut first = [0; 4];
+    let len = suffix.len().min(4);
+    first[..len].copy_from_slice(&suffix[..len]);
+    u32::from_be_bytes(first)
 }
 
 /// Position in a buffer of suffixes.
@@ -24,15 +41,15 @@ pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
 
 impl Keys {
     pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+        self.marks.len()
     }
 
     fn start(&self, at: usize) -> usize {
-        if at == 0 { 0 } else { self.ends[at - 1] as usize }
+        if at == 0 { 0 } else { self.marks[at - 1].end as usize }
     }
 
     fn suffix(&self, at: usize) -> &[u8] {
-        &self.suffixes[self.start(at)..self.ends[at] as usize]
+        &self.suffixes[self.start(at)..self.marks[at].end as usize]
     }
 
     /// The key at a position, in its two parts.
@@ -56,10 +73,12 @@ impl Keys {
             std::cmp::Ordering::Equal => {}
         }
         let rest = &key[shared..];
+        let rest_head = head(rest);
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            match self.suffix(middle).cmp(rest) {
+            let order = self.marks[middle].head.cmp(&rest_head);
+            match order.then_with(|| self.suffix(middle).cmp(rest)) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Equal => return Ok(middle),
                 std::cmp::Ordering::Greater => high = middle,
@@ -82,35 +101,37 @@ impl Keys {
             self.suffixes.reserve_exact(rest.len() * 4);
         }
         self.suffixes.splice(start..start, rest.iter().copied());
-        if self.ends.len() == self.ends.capacity() {
-            self.ends.reserve_exact(8);
+        if self.marks.len() == self.marks.capacity() {
+            self.marks.reserve_exact(8);
         }
-        self.ends.insert(at, offset(start));
-        for end in &mut self.ends[at..] {
-            *end += offset(rest.len());
+        self.marks.insert(at, Mark { head: head(rest), end: offset(start) });
+        for mark in &mut self.marks[at..] {
+            mark.end += offset(rest.len());
         }
     }
 
     /// Takes the key at a position out.
     pub(crate) fn remove(&mut self, at: usize) {
-        let (start, end) = (self.start(at), self.ends[at] as usize);
+        let (start, end) = (self.start(at), self.marks[at].end as usize);
         self.suffixes.drain(start..end);
-        self.ends.remove(at);
-        for later in &mut self.ends[at..] {
-            *later -= offset(end - start);
+        self.marks.remove(at);
+        for later in &mut self.marks[at..] {
+            later.end -= offset(end - start);
         }
     }
 
     /// Cuts the keys from a position on off.
     pub(crate) fn split_off(&mut self, at: usize) -> Keys {
         let start = self.start(at);
-        let ends = self.ends[at..].iter().map(|end| end - offset(start)).collect();
-        let right =
-            Keys { prefix: self.prefix.clone(), suffixes: self.suffixes[start..].to_vec(), ends };
+        let moved = self.marks[at..].iter();
+        let mut right = Keys {
+            prefix: self.prefix.clone(),
+            suffixes: self.suffixes[start..].to_vec(),
+            marks: moved.map(|mark| Mark { end: mark.end - offset(start), ..*mark }).collect(),
+        };
         self.suffixes.truncate(start);
-        self.ends.truncate(at);
+        self.marks.truncate(at);
         self.lengthen_prefix();
-        let mut right = right;
         right.lengthen_prefix();
         right
     }
@@ -132,7 +153,9 @@ impl Keys {
 
     /// Bytes on the heap.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.prefix.capacity() + self.suffixes.capacity() + self.ends.capacity() * 4
+        self.prefix.capacity()
+            + self.suffixes.capacity()
+            + self.marks.capacity() * size_of::<Mark>()
     }
 
     fn shorten_prefix(&mut self, len: usize) {
@@ -158,10 +181,11 @@ impl Keys {
     fn rebuild(&mut self, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
         let mut suffixes = Vec::with_capacity(self.suffixes.len());
         let mut start = 0;
-        for end in &mut self.ends {
-            write(&self.suffixes[start..*end as usize], &mut suffixes);
-            start = *end as usize;
-            *end = offset(suffixes.len());
+        for mark in &mut self.marks {
+            let from = suffixes.len();
+            write(&self.suffixes[start..mark.end as usize], &mut suffixes);
+            start = mark.end as usize;
+            *mark = Mark { head: head(&suffixes[from..]), end: offset(suffixes.len()) };
         }
         self.suffixes = suffixes;
     }

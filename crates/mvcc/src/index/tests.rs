@@ -18,7 +18,9 @@ impl Pair {
     }
 
     fn insert(&mut self, key: &[u8]) {
-        if let Some(pos) = self.tree.find(key) {
+        let place = self.tree.locate(key);
+        assert_eq!(place.ok(), self.tree.find(key));
+        if let Ok(pos) = place {
             let slot = self.map[key];
             assert_eq!(self.tree.slot(pos), slot);
             let was_live = std::mem::replace(&mut self.live[slot as usize], true);
@@ -30,7 +32,7 @@ impl Pair {
         let slot = u32::try_from(self.live.len()).unwrap();
         self.live.push(false);
         let live = &self.live;
-        self.tree.insert(key, slot, |slot| live[slot as usize]);
+        self.tree.insert(place.unwrap_err(), key, slot, |slot| live[slot as usize]);
         self.live[slot as usize] = true;
         assert_eq!(self.map.insert(key.to_vec(), slot), None);
     }

@@ -119,6 +119,14 @@ impl Tree {
         Some(Pos { leaf, at: number(at) })
     }
 
+    /// Where the key is, or where [`Tree::insert`] is to put it.
+    pub(crate) fn locate(&self, key: &[u8]) -> Result<Pos, Pos> {
+        let (leaf, _) = self.descend(key);
+        let found = self.leaf(leaf).keys.search(key);
+        let pos = |at| Pos { leaf, at: number(at) };
+        found.map(pos).map_err(pos)
+    }
+
     /// Where the first key at or above `key` is.
     pub(crate) fn seek(&self, key: &[u8]) -> Option<Pos> {
         let (leaf, _) = self.descend(key);
@@ -190,15 +198,22 @@ impl Tree {
         before + node.slots[..at].iter().filter(|slot| is_live(**slot)).count()
     }
 
-    /// Adds a live key that is not in the tree; `is_live` tells of the others by slot.
-    pub(crate) fn insert(&mut self, key: &[u8], slot: u32, is_live: impl Fn(u32) -> bool) {
-        let (mut leaf, _) = self.descend(key);
-        if self.leaf(leaf).slots.len() == FANOUT {
-            self.split_leaf(leaf, key, is_live);
-            (leaf, _) = self.descend(key);
+    /// Adds a live key that is not in the tree at the place that was located for it; `is_live`
+    /// tells of the others by slot.
+    pub(crate) fn insert(
+        &mut self,
+        place: Pos,
+        key: &[u8],
+        slot: u32,
+        is_live: impl Fn(u32) -> bool,
+    ) {
+        let mut place = place;
+        if self.leaf(place.leaf).slots.len() == FANOUT {
+            self.split_leaf(place.leaf, key, is_live);
+            place = self.locate(key).unwrap_or_else(|place| place);
         }
+        let (leaf, at) = (place.leaf, place.at as usize);
         let node = &mut self.leaves[leaf as usize];
-        let (Ok(at) | Err(at)) = node.keys.search(key);
         node.keys.insert(at, key);
         if node.slots.len() == node.slots.capacity() {
             node.slots.reserve_exact(8);

@@ -5,6 +5,7 @@
 use crate::pair::Pair;
 use crate::steps::{Code, Step, decode};
 use mvcc::Config;
+use std::path::Path;
 
 /// Steps of one input, at most: a fuzzer's inputs may be long.
 const STEPS_MAX: usize = 500;
@@ -29,21 +30,48 @@ pub(crate) fn run_ranges(data: &[u8]) {
     let mut pair = Pair::new(Config { resident_bytes: 500, recent_bytes: 1_500 });
     let codes: Vec<Code> = codes(data).collect();
     let (writes, reads) = codes.split_at(codes.len() / 2);
-    for code in writes {
-        pair.step(&decode([
-            code[0] % 16,
-            code[1],
-            code[2],
-            code[3],
-            code[4],
-            code[5],
-            code[6],
-            code[7],
-        ]));
+    for [kind, rest @ ..] in writes {
+        pair.step(&decode(code(kind % 16, rest)));
     }
     pair.step(&Step::Flush(1));
-    for code in reads {
-        let kind = 17 + code[0] % 6;
-        pair.step(&decode([kind, code[1], code[2], code[3], code[4], code[5], code[6], code[7]]));
+    for [kind, rest @ ..] in reads {
+        pair.step(&decode(code(17 + kind % 6, rest)));
+    }
+}
+
+fn code(kind: u8, rest: &[u8; 7]) -> Code {
+    let mut code = [kind; 8];
+    code[1..].copy_from_slice(rest);
+    code
+}
+
+/// Runs an entry over the inputs that are kept for a target.
+fn replay(target: &str, entry: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut paths: Vec<_> =
+        std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        entry(&std::fs::read(path).unwrap());
+    }
+}
+
+#[test]
+fn the_corpus_of_step_sequences_agrees_with_the_reference() {
+    replay("mvcc_steps", run);
+}
+
+#[test]
+fn the_corpus_of_ranges_agrees_with_the_reference() {
+    replay("mvcc_ranges", run_ranges);
+}
+
+#[test]
+fn the_shortest_inputs_run_too() {
+    for entry in [run, run_ranges] {
+        entry(&[]);
+        entry(&[0; 7]);
+        entry(&[0; 8]);
     }
 }

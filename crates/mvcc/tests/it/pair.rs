@@ -59,7 +59,7 @@ impl Pair {
                 let at = self.revision(*code);
                 assert_eq!(self.keyspace.compact(at), self.model.compact(at), "compact {at}");
             }
-            Step::CompactStep(max) => {
+            Step::Scrub(max) => {
                 self.compact_step(*max);
             }
             Step::Flush(behind) => {

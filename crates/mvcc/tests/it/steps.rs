@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// Compact at a relative revision.
     Compact(i64),
     /// Look at so many keys for compaction.
-    CompactStep(usize),
+    Scrub(usize),
     /// Everything but the last few revisions reaches the backend.
     Flush(i64),
     /// Restart from the backend.
@@ -148,7 +148,7 @@ pub(crate) fn decode(code: Code) -> Step {
         17..=22 => Step::Range(range_op(rest)),
         23 | 24 => Step::Compare(compare(rest)),
         25 => Step::Compact(i64::from(a)),
-        26 | 27 => Step::CompactStep(usize::from(a % 8)),
+        26 | 27 => Step::Scrub(usize::from(a % 8)),
         28 | 29 => Step::Flush(i64::from(a % 8)),
         30 => Step::Restore,
         _ => Step::History(i64::from(a), usize::from(b) * 4),
