@@ -266,7 +266,7 @@ impl Backend {
     pub fn size(&self) -> u64 {
         let sealed: u64 = self.sealed.iter().map(|sealed| sealed.listed.len).sum();
         let tables: u64 = self.manifest.tables.iter().map(|file| file.len).sum();
-        sealed + tables + self.active.end + to_u64(self.manifest.encode().len())
+        sealed + tables + self.active.end + self.manifest.encoded_len()
     }
 
     /// Records that are garbage and not yet removed.

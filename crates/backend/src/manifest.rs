@@ -15,6 +15,10 @@ pub(crate) const TEMP: &str = "manifest.tmp";
 
 const MAGIC: &[u8; 8] = b"MSMANIFT";
 const HEADER: usize = 24;
+/// Bytes of one table file in the list.
+const TABLE: usize = 20;
+/// Bytes of one sealed segment in the list.
+const SEALED: usize = 68;
 /// A manifest is far smaller: bounds what a start reads into memory.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -82,6 +86,7 @@ impl Manifest {
             }
             out.extend_from_slice(&sealed.digest.to_le_bytes());
         }
+        assert_eq!(to_u64(out.len()), self.encoded_len(), "a manifest has the length foretold");
         let body_len = to_u64(out.len() - HEADER);
         out[0..8].copy_from_slice(MAGIC);
         out[8..12].copy_from_slice(&format::VERSION.to_le_bytes());
@@ -92,6 +97,12 @@ impl Manifest {
         out[16..20].copy_from_slice(&header_crc.to_le_bytes());
         out[20..24].copy_from_slice(&body_crc.to_le_bytes());
         out
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn encoded_len(&self) -> u64 {
+        let fixed = HEADER + 4 * 8 + state::meta_len(&self.meta) + 2 * 4;
+        to_u64(fixed + self.tables.len() * TABLE + self.sealed.len() * SEALED)
     }
 
     /// Decodes a whole file; the error says what is wrong with it.

@@ -3,7 +3,7 @@
 use super::crash::models;
 use super::crash::{Op, tiny};
 use super::support::*;
-use crate::{Backend, Config, Damage, Error, Pace};
+use crate::{Backend, Config, Damage, Error, FlushJob, Pace};
 use std::sync::Arc;
 use types::Revision;
 use vfs::Disk;
@@ -299,4 +299,28 @@ fn a_missing_segment_that_is_not_noticed_is_caught() {
     let (_, mut recovered) = Backend::open(Arc::new(fixture.disk.clone()), DIR, config).unwrap();
     assert_ne!(contents(&mut recovered).unwrap(), fixture.whole, "the bug changes what is served");
     assert_eq!(fixture.damaged("missing segment", |_| {}), Outcome::Refused);
+}
+
+#[test]
+fn a_rewrite_of_a_damaged_segment_drops_nothing() {
+    let disk = SimDisk::new();
+    let mut backend = create(&disk);
+    for n in 0..20 {
+        backend.flush(&job(n * 5 + 2..=n * 5 + 6, 700)).unwrap();
+    }
+    let removals = (2..60).step_by(2).map(|main| Revision::new(main, 0)).collect();
+    backend.flush(&FlushJob { removals, ..job(200..=201, 10) }).unwrap();
+    let before = files(&disk);
+    let sealed = format!("{DIR}/{}", before.iter().find(|name| name.ends_with(".rec")).unwrap());
+    disk.rot(&sealed, |file| file[5_000] ^= 1);
+    let damaged = loop {
+        match backend.rewrite_step(Pace::Now) {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the damaged segment was passed over"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&damaged, Error::Damage(damage) if damage.file == sealed), "{damaged}");
+    assert!(files(&disk).iter().any(|name| sealed.ends_with(name)), "the damaged file was kept");
+    assert!(open(&disk.snapshot()).is_ok_and(|(_, r)| r.reader.verify().is_err()));
 }
