@@ -245,7 +245,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn refuse(&mut self, id: u32, status: &Status) {
         if let Some(mut call) = self.calls.remove(id) {
             outgoing::refuse(&mut call.respond, 200, status);
-            self.drain.pardon_pings();
         }
     }
 
@@ -261,7 +260,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     outgoing::refuse(&mut respond, 200, &status);
                 }
             }
-            self.drain.pardon_pings();
         }
         self.answers = answers;
     }

@@ -56,6 +56,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
         self.gathered.len() - self.sent
     }
 
+    fn gather(&mut self, bytes: &[u8]) {
+        self.pings.sent(bytes);
+        self.gathered.extend_from_slice(bytes);
+    }
+
     /// Sends what was gathered; `Pending` while the socket is full.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.gathered.len() {
@@ -97,11 +102,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Drain<S> {
         self.inner.borrow().pings.exceeded()
     }
 
-    /// Tells the ping watch that an answer left, which pardons earlier pings.
-    pub fn pardon_pings(&self) {
-        self.inner.borrow_mut().pings.pardon();
-    }
-
     /// Appends bytes behind h2's last frame: for the GOAWAY that h2 cannot write.
     pub fn append(&self, bytes: &[u8]) {
         self.inner.borrow_mut().gathered.extend_from_slice(bytes);
@@ -127,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for LazyIo<S> {
             buf.put_slice(&inner.sniffed[..count]);
             inner.sniffed.advance(count);
         }
-        inner.pings.observe(&buf.filled()[before..]);
+        inner.pings.received(&buf.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -140,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LazyIo<S> {
     ) -> Poll<io::Result<usize>> {
         let inner = &mut *self.inner.borrow_mut();
         ready!(inner.poll_room(cx))?;
-        inner.gathered.extend_from_slice(bytes);
+        inner.gather(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LazyIo<S> {
         ready!(inner.poll_room(cx))?;
         let before = inner.gathered.len();
         for slice in slices {
-            inner.gathered.extend_from_slice(slice);
+            inner.gather(slice);
         }
         Poll::Ready(Ok(inner.gathered.len() - before))
     }

@@ -20,10 +20,10 @@ fn frame(kind: u8, flags: u8, len: usize) -> Vec<u8> {
 
 fn watch_after_preface(streams: bool) -> PingWatch {
     let mut watch = PingWatch::new(Duration::from_secs(5), now);
-    watch.observe(&[b'x'; PREFACE_LEN]);
-    watch.observe(&frame(4, 0, 18));
+    watch.received(&[b'x'; PREFACE_LEN]);
+    watch.received(&frame(4, 0, 18));
     if streams {
-        watch.observe(&frame(1, 4, 40));
+        watch.received(&frame(1, 4, 40));
     }
     watch
 }
@@ -32,10 +32,10 @@ fn watch_after_preface(streams: bool) -> PingWatch {
 fn pings_faster_than_allowed_are_too_many_after_two_strikes() {
     let mut watch = watch_after_preface(true);
     for _ in 0..3 {
-        watch.observe(&frame(TYPE_PING, 0, 8));
+        watch.received(&frame(TYPE_PING, 0, 8));
     }
     assert!(!watch.exceeded());
-    watch.observe(&frame(TYPE_PING, 0, 8));
+    watch.received(&frame(TYPE_PING, 0, 8));
     assert!(watch.exceeded());
 }
 
@@ -44,9 +44,9 @@ fn pings_at_the_allowed_pace_and_acks_are_fine() {
     let mut watch = watch_after_preface(true);
     for _ in 0..20 {
         SECONDS.set(SECONDS.get() + 5);
-        watch.observe(&frame(TYPE_PING, 0, 8));
-        watch.observe(&frame(TYPE_PING, FLAG_ACK, 8));
-        watch.observe(&frame(TYPE_PING, FLAG_ACK, 8));
+        watch.received(&frame(TYPE_PING, 0, 8));
+        watch.received(&frame(TYPE_PING, FLAG_ACK, 8));
+        watch.received(&frame(TYPE_PING, FLAG_ACK, 8));
     }
     assert!(!watch.exceeded());
 }
@@ -56,7 +56,7 @@ fn a_client_without_streams_may_hardly_ping() {
     let mut watch = watch_after_preface(false);
     for _ in 0..4 {
         SECONDS.set(SECONDS.get() + 60);
-        watch.observe(&frame(TYPE_PING, 0, 8));
+        watch.received(&frame(TYPE_PING, 0, 8));
     }
     assert!(watch.exceeded());
 }
@@ -65,8 +65,8 @@ fn a_client_without_streams_may_hardly_ping() {
 fn an_answer_pardons_the_pings_before_it() {
     let mut watch = watch_after_preface(true);
     for _ in 0..20 {
-        watch.observe(&frame(TYPE_PING, 0, 8));
-        watch.pardon();
+        watch.received(&frame(TYPE_PING, 0, 8));
+        watch.sent(&frame(TYPE_DATA, 0, 30));
     }
     assert!(!watch.exceeded());
 }
@@ -81,7 +81,7 @@ fn frames_are_found_however_the_bytes_are_cut() {
     }
     let mut watch = PingWatch::new(Duration::from_secs(5), now);
     for byte in stream {
-        watch.observe(&[byte]);
+        watch.received(&[byte]);
     }
     assert!(watch.exceeded());
 }
