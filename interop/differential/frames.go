@@ -82,12 +82,12 @@ func (c *frameConn) read(p *player, stream uint32, m method) {
 		c.SetReadDeadline(time.Now().Add(receiveTimeout / 2))
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
-			p.say("H2 end", "connection: %s", connectionEnd(err))
+			p.say("", "connection: %s", connectionEnd(err))
 			return
 		}
 		switch f := frame.(type) {
 		case *http2.GoAwayFrame:
-			p.say("H2 end", "GOAWAY %s %q", f.ErrCode, f.DebugData())
+			p.say("", "GOAWAY %s %q", f.ErrCode, f.DebugData())
 			return
 		case *http2.SettingsFrame:
 			if !f.IsAck() {
@@ -95,14 +95,14 @@ func (c *frameConn) read(p *player, stream uint32, m method) {
 			}
 		case *http2.RSTStreamFrame:
 			if f.StreamID == stream {
-				p.say("H2 end", "RST_STREAM %s", f.ErrCode)
+				p.say("H2 reset", "RST_STREAM %s", f.ErrCode)
 				return
 			}
 		case *http2.DataFrame:
 			data = append(data, f.Data()...)
 			if f.StreamEnded() {
 				c.messages(p, m, data)
-				p.say("H2 end", "end of stream in DATA")
+				p.say("", "end of stream in DATA")
 				return
 			}
 		case *http2.MetaHeadersFrame:

@@ -95,7 +95,7 @@ func run(o options) error {
 	if err := runCases(o, cases, r, &t); err != nil {
 		return err
 	}
-	if o.only == "" {
+	if o.only == "" || o.only == "random" {
 		if err := runRandom(o, r, &t); err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@ type player struct {
 	streams map[string]*stream
 	waiting map[string]*pendingCall
 	meta    metadata.MD
+	ready   func() // called when the start of the case is known: the self-test changes nothing before
 	out     []line
 }
 
@@ -56,6 +57,9 @@ func (p *player) context() context.Context {
 // play runs the case and returns its transcript; the end state is part of it.
 func (p *player) play(c testCase) []line {
 	p.base = p.revision()
+	if p.ready != nil {
+		p.ready()
+	}
 	if c.code != nil {
 		c.code(p)
 	}

@@ -1,57 +1,41 @@
 //! The one binary: server, command-line client, load generator.
+//!
+//! Started under the name `etcd` or `etcdctl` it is that tool; else the first argument says what
+//! to be.
 
-use server::config::{self, Start};
-use server::driver::start;
-use server::serve::{self, Ended};
+mod serve;
+
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() {
-    let mut args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().is_some_and(|arg| arg == "serve") {
-        args.remove(0);
-    }
-    std::process::exit(serve(&args));
-}
+const USAGE: &str = "usage: mainstay serve|ctl|bench [arguments]\n";
 
-/// Serves until told to end; the exit code.
-fn serve(args: &[String]) -> i32 {
-    let env: Vec<(String, String)> = std::env::vars().collect();
-    match config::load(args, &env) {
-        Start::Print(text) => {
-            // There is nobody to tell when standard output is gone.
-            let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
-            0
-        }
-        Start::Usage(text) => {
-            let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
-            2
-        }
-        Start::Refused(lines) => {
-            lines.iter().for_each(server::log::early);
-            1
-        }
-        Start::Serve(config, lines) => {
-            let (outputs, json) = (&config.log_outputs, config.log_json);
-            if let Err(why) = server::log::init(outputs, &config.log_level, json) {
-                let _ = writeln!(std::io::stderr(), "{why}");
-                return 1;
-            }
-            lines.iter().for_each(server::log::early);
-            match serve::run(*config) {
-                Ok(Ended::Signal(signal)) => end_by(signal),
-                Err(error) => start::report(&error),
-            }
-        }
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    let program = args.next().unwrap_or_default();
+    let rest: Vec<OsString> = args.collect();
+    match Path::new(&program).file_name().and_then(|name| name.to_str()) {
+        Some("etcdctl") => return ctl::run(rest),
+        Some("etcd") => return serve::run(&rest, false),
+        _ => {}
+    }
+    let (tool, rest) =
+        rest.split_first().map_or((None, &[][..]), |(tool, rest)| (Some(tool), rest));
+    match tool.and_then(|tool| tool.to_str()) {
+        Some("serve") => serve::run(rest, true),
+        Some("ctl") => ctl::run(rest.to_vec()),
+        Some("bench") => bench::run(rest.to_vec()),
+        _ => complain(USAGE),
     }
 }
 
-/// Ends by a signal as if it had never been caught, so that a supervisor sees what happened.
-fn end_by(signal: i32) -> i32 {
-    match signal_hook::low_level::emulate_default_handler(signal) {
-        Ok(()) => 0,
-        Err(_) => 128 + signal,
-    }
+fn complain(text: &str) -> ExitCode {
+    // Nobody is left to tell where standard error is closed.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    ExitCode::from(2)
 }

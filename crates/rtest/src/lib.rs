@@ -1,1 +1,13 @@
-//! Real processes under faults, compared with real etcd and with an acknowledgement recorder.
+//! Real processes under faults: a recorder keeps what was acknowledged, the server is killed, and
+//! what it serves afterwards is held against the record.
+
+pub mod dice;
+pub mod disk;
+pub mod full;
+pub mod kill;
+pub mod recorder;
+pub mod server;
+pub mod stall;
+pub mod strace;
+pub mod watching;
+pub mod writer;

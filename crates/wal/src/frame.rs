@@ -68,6 +68,12 @@ impl Header {
         (self.size() + to_usize(self.len) + CRC).next_multiple_of(ALIGN)
     }
 
+    /// Bytes of the whole frame without its padding.
+    #[cfg(test)]
+    pub(crate) fn unpadded_size(&self) -> usize {
+        self.size() + to_usize(self.len) + CRC
+    }
+
     fn encode(&self, salt: Salt, out: &mut Vec<u8>) {
         let from = out.len();
         out.extend_from_slice(&salt.magic.to_le_bytes());
@@ -346,3 +352,6 @@ pub(crate) fn to_usize(number: u32) -> usize {
 pub(crate) fn to_u32(number: usize) -> u32 {
     u32::try_from(number).expect("bounded by BATCH_BYTES_MAX")
 }
+
+#[cfg(test)]
+mod tests;

@@ -324,6 +324,10 @@ impl<'a> Scanner<'a> {
                 };
                 return Err(self.damage_at(self.at + offset as u64, reason));
             }
+            if found.first.is_some() && at != from {
+                let reason = "the last batch does not begin where the one before ends";
+                return Err(self.damage_at(self.at, reason));
+            }
             let len = found.first.map_or(found.frame_size(), |(bytes, _)| to_usize(bytes));
             to = to.max(Some(at + len));
         }

@@ -24,10 +24,9 @@ pub(crate) fn repair(
         None => None,
         Some(torn) => Some(keep(disk, dir, scan, torn)?),
     };
-    if config.is_mutant(Mutant::NoSyncOfStart) {
-        return Ok(cut);
-    }
-    if !scan.from_device {
+    let trusting = config.is_mutant(Mutant::NoSyncOfStart);
+    let rewritten = !scan.from_device && !trusting;
+    if rewritten {
         // The page cache may hold what the device does not, and a sync may find it clean: writing
         // the last batch again makes it dirty. Those before it were synced before it was written.
         let from = usize::try_from(scan.last_batch).expect("in memory");
@@ -37,7 +36,7 @@ pub(crate) fn repair(
     let leave = config.is_mutant(Mutant::CutLeavesTail);
     // A batch that reached the page cache and not the device must go too.
     let hidden = scan.from_device && differs(file, &scan.bytes, scan.end)?;
-    if (cut.is_some() || hidden || !scan.from_device) && !leave {
+    if (cut.is_some() || hidden || rewritten) && !leave {
         zero(file, scan.end, scan.header.size)?;
     }
     file.sync()?;

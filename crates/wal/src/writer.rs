@@ -312,6 +312,12 @@ impl Wal {
         self.tail.hard_state
     }
 
+    /// The segment that batches go to.
+    #[cfg(test)]
+    pub(crate) fn file_for_tests(&self) -> String {
+        self.path(&segment::name(self.active.sequence))
+    }
+
     /// Begins a new segment that has room for `padded` bytes. On `NoSpace` nothing changed.
     fn roll(&mut self, padded: u64, space: Use) -> Result<()> {
         let size = self.config.segment_bytes.max(BLOCK + padded);

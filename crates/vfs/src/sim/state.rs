@@ -54,13 +54,17 @@ impl Inode {
                 self.dirty.insert(len / SECTOR);
             }
         }
+        // Where a file was cut and grows again there are zeros, whatever the device holds.
+        let regrown = self.cache.len()..len.min(self.durable.len());
+        if !regrown.is_empty() {
+            self.dirty.extend(regrown.start / SECTOR..=(regrown.end - 1) / SECTOR);
+        }
         self.cache.resize(len, 0);
     }
 
     pub(super) fn sync(&mut self) {
         if self.resized {
-            // A file that was cut and grew again has zeros where it was cut.
-            self.durable.clone_from(&self.cache);
+            self.durable.resize(self.cache.len(), 0);
         }
         for sector in std::mem::take(&mut self.dirty) {
             let from = sector * SECTOR;
@@ -70,9 +74,9 @@ impl Inode {
         self.resized = false;
     }
 
+    /// What a failed sync leaves: clean pages. A new length stays pending, as the journal does.
     pub(super) fn forget_dirty(&mut self) {
         self.dirty.clear();
-        self.resized = false;
     }
 
     fn lose_power(&mut self, choose: &mut dyn FnMut(usize) -> usize) {
@@ -234,6 +238,7 @@ impl State {
         edit(&mut inode.durable);
         inode.cache.clone_from(&inode.durable);
         inode.forget_dirty();
+        inode.resized = false;
         true
     }
 

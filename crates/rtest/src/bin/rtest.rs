@@ -1,0 +1,35 @@
+//! `rtest kill --server target/release/mainstay --rounds 300`: the gate's command line.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use rtest::{full, kill, stall, strace};
+
+#[derive(Parser)]
+#[command(about = "Real processes under faults")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// SIGKILL under 8 writers, round after round.
+    Kill(kill::Options),
+    /// A disk that stalls in sync.
+    Stall(stall::Options),
+    /// A disk that gets full.
+    Full(full::Options),
+    /// The order of system calls.
+    Strace(strace::Options),
+}
+
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = tokio::task::LocalSet::new();
+    match Args::parse().command {
+        Command::Kill(options) => runtime.block_on(local.run_until(kill::run(options))),
+        Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
+        Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
+        Command::Strace(options) => runtime.block_on(local.run_until(strace::run(options))),
+    }
+}
