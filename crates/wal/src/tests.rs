@@ -5,4 +5,5 @@ mod crash;
 mod fixture;
 mod matrix;
 mod mutants;
+mod real;
 mod story;
