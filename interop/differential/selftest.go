@@ -69,7 +69,7 @@ func aims(l line) []string {
 		return nil
 	case strings.HasPrefix(l.text, "still waiting"):
 		return nil
-	case strings.HasSuffix(l.where, " status") && l.text != "OK" && !strings.HasPrefix(l.where, "HTTP"):
+	case strings.HasSuffix(l.where, " status") && !strings.HasSuffix(l.text, "OK") && !strings.HasPrefix(l.where, "HTTP"):
 		return []string{l.where, strings.TrimSuffix(l.where, "status") + "text"}
 	case strings.HasSuffix(l.where, " message"):
 		return []string{l.where, strings.TrimSuffix(l.where, "message") + "duplicate"}
