@@ -1,11 +1,10 @@
-//! Fuzz entries (reliability: targets 7 and 8) and the replay of their corpora.
+//! Fuzz entries: step sequences, and ranges in every form, against the reference.
 //!
 //! This file, with `pair.rs` and `steps.rs`, is also compiled into the fuzz targets.
 
 use crate::pair::Pair;
 use crate::steps::{Code, Step, decode};
 use mvcc::Config;
-use std::path::Path;
 
 /// Steps of one input, at most: a fuzzer's inputs may be long.
 const STEPS_MAX: usize = 500;
@@ -43,35 +42,4 @@ fn code(kind: u8, rest: &[u8; 7]) -> Code {
     let mut code = [kind; 8];
     code[1..].copy_from_slice(rest);
     code
-}
-
-/// Runs an entry over the inputs that are kept for a target.
-fn replay(target: &str, entry: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut paths: Vec<_> =
-        std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty());
-    for path in paths {
-        entry(&std::fs::read(path).unwrap());
-    }
-}
-
-#[test]
-fn the_corpus_of_step_sequences_agrees_with_the_reference() {
-    replay("mvcc_steps", run);
-}
-
-#[test]
-fn the_corpus_of_ranges_agrees_with_the_reference() {
-    replay("mvcc_ranges", run_ranges);
-}
-
-#[test]
-fn the_shortest_inputs_run_too() {
-    for entry in [run, run_ranges] {
-        entry(&[]);
-        entry(&[0; 7]);
-        entry(&[0; 8]);
-    }
 }
