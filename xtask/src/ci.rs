@@ -5,30 +5,46 @@ use crate::run;
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
-/// One gate: a name and what it runs.
+/// One gate: a name and the command line that it runs.
 struct Gate {
     name: &'static str,
-    program: &'static str,
-    args: &'static [&'static str],
+    line: &'static str,
 }
 
-/// In the order of cost: what is cheap and finds most comes first.
+const fn gate(name: &'static str, line: &'static str) -> Gate {
+    Gate { name, line }
+}
+
+/// The server that gates start.
+const SERVER: &str = "target/release/mainstay serve";
+
+/// What is cheap and finds most comes first.
 const GATES: &[Gate] = &[
-    Gate { name: "test", program: "cargo", args: &["xtask", "test"] },
-    Gate {
-        name: "release",
-        program: "cargo",
-        args: &["build", "--release", "--quiet", "-p", "mainstay", "-p", "sim", "-p", "rtest"],
-    },
+    gate("test", "cargo xtask test"),
+    gate("release", "cargo build --release --quiet -p mainstay -p sim -p rtest"),
+    gate("kill", "target/release/rtest kill --rounds 300 --server"),
+    gate("power", "target/release/rtest kill --power --rounds 50 --server"),
+    gate("strace", "target/release/rtest strace --server"),
+    gate("stall", "target/release/rtest stall --seconds 60 --server"),
+    gate("full", "target/release/rtest full --server"),
+    gate("differential", "interop/differential/run"),
+    gate("go", "interop/go/run"),
+    gate("python", "interop/python/run"),
+    gate("node", "interop/node/run"),
+    gate("kubernetes", "interop/kubernetes/run"),
 ];
 
 /// Runs the gates, or only those named.
 pub(crate) fn run(only: &[String]) -> Result<()> {
     let mut table = Vec::new();
     for gate in GATES.iter().filter(|gate| only.is_empty() || only.iter().any(|o| o == gate.name)) {
-        say(&format!("== {}: {} {}", gate.name, gate.program, gate.args.join(" ")));
+        let mut words: Vec<&str> = gate.line.split(' ').collect();
+        if words.last() == Some(&"--server") {
+            words.push(SERVER);
+        }
+        say(&format!("== {}: {}", gate.name, words.join(" ")));
         let start = Instant::now();
-        let result = run::command(gate.program, gate.args);
+        let result = run::command_with(words[0], &words[1..], &[("SERVER", SERVER)]);
         table.push((gate.name, start.elapsed(), result.is_ok()));
         if let Err(error) = result {
             print(&table);

@@ -11,9 +11,15 @@ pub(crate) fn cargo(args: &[&str]) -> Result<()> {
 
 /// Runs a program; the error names it and its arguments.
 pub(crate) fn command(program: &str, args: &[&str]) -> Result<()> {
+    command_with(program, args, &[])
+}
+
+/// Runs a program with these variables added to the environment.
+pub(crate) fn command_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let line = format!("{program} {}", args.join(" "));
     let status = Command::new(program)
         .args(args)
+        .envs(env.iter().copied())
         .current_dir(crate::root())
         .status()
         .with_context(|| format!("start {line}"))?;

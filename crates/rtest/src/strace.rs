@@ -18,6 +18,9 @@ pub struct Options {
     /// Sampled puts.
     #[arg(long, default_value_t = 200)]
     pub puts: u64,
+    /// Keep the trace in this file.
+    #[arg(long)]
+    pub keep: Option<std::path::PathBuf>,
     /// Flags for the server, as `--flag=value`.
     #[arg(last = true)]
     pub flags: Vec<String>,
@@ -53,9 +56,13 @@ pub async fn run(options: Options) -> Result<()> {
     }
     server.kill()?;
     let text = std::fs::read(&trace).context("the trace was not written")?;
+    if let Some(path) = &options.keep {
+        std::fs::write(path, &text)?;
+    }
     let lines = joined(&String::from_utf8_lossy(&text));
+    let mut from = first_arrival(&lines)?;
     for n in 0..options.puts {
-        judge(&lines, &sample(n)).with_context(|| format!("put {n}"))?;
+        from = judge(&lines, from, &sample(n)).with_context(|| format!("put {n}"))?;
     }
     let folders = judge_folders(&lines)?;
     say(&format!(
@@ -127,8 +134,10 @@ impl Line {
         (self.name.starts_with("send") || self.name.starts_with("write")) && self.is_socket()
     }
 
+    /// The result follows the closing parenthesis, after blanks that align it.
     fn succeeded(&self) -> bool {
-        !self.begins && self.rest.contains(") = ") && !self.rest.contains(") = -1")
+        let result = self.rest.rsplit_once(") ").map_or("", |(_, result)| result.trim_start());
+        !self.begins && result.starts_with("= ") && !result.starts_with("= -1")
     }
 
     fn syncs(&self) -> bool {
@@ -136,21 +145,14 @@ impl Line {
     }
 }
 
-/// Judges one put by its text.
-fn judge(lines: &[Line], text: &str) -> Result<()> {
-    let received = lines
-        .iter()
-        .position(|line| {
-            !line.begins
-                && (line.name.starts_with("recv") || line.name.starts_with("read"))
-                && line.rest.contains(text)
-        })
-        .context("its arrival is not in the trace")?;
-    let after = &lines[received..];
+/// Judges one put by its text, from the line after the answer to the put before; the place of its
+/// own answer. One put is under way at a time, so the next answer is its own.
+fn judge(lines: &[Line], from: usize, text: &str) -> Result<usize> {
+    let after = &lines[from..];
     let written = after
         .iter()
         .position(|line| line.writes_file() && line.succeeded() && line.rest.contains(text))
-        .context("its bytes were not written to a file after they arrived")?;
+        .context("its bytes were not written to a file")?;
     let file = after[written].target().to_string();
     let synced = after[written..]
         .iter()
@@ -167,12 +169,28 @@ fn judge(lines: &[Line], text: &str) -> Result<()> {
         after[answered],
         after[synced]
     );
-    Ok(())
+    Ok(from + answered + 1)
+}
+
+/// Where the first put arrives.
+fn first_arrival(lines: &[Line]) -> Result<usize> {
+    let text = sample(0);
+    let arrives = |line: &Line| {
+        !line.begins
+            && (line.name.starts_with("recv") || line.name.starts_with("read"))
+            && line.rest.contains(&text)
+    };
+    lines.iter().position(arrives).context("the first put's arrival is not in the trace")
 }
 
 /// An answer carries trailers or data; settings, window updates and pings are 17 bytes or less.
 fn is_answer(line: &Line) -> bool {
     line.rest.matches('\\').count() + line.rest.len() > 150
+}
+
+/// Files whose absence after a loss of power harms nothing: they are made anew at start.
+fn is_expendable(call: &str) -> bool {
+    call.contains("lock") || call.contains("reserve")
 }
 
 /// After an entry of a folder below the data changed, the folder is synced before the next answer.
@@ -182,7 +200,7 @@ fn judge_folders(lines: &[Line]) -> Result<usize> {
     for line in lines.iter().filter(|line| !line.begins || line.sends()) {
         let creates = line.name == "openat" && line.rest.contains("O_CREAT") && line.succeeded();
         let moves = line.name.starts_with("rename") && line.succeeded();
-        if (creates || moves) && line.rest.contains("member") && !line.rest.contains("lock") {
+        if (creates || moves) && line.rest.contains("member") && !is_expendable(&line.rest) {
             changes += 1;
             waiting = Some(line.rest.clone());
         }
