@@ -1,4 +1,6 @@
 //! Unit tests of the store: entries in, outcomes, events and flush jobs out.
 
 mod apply;
+mod convert;
+mod property;
 mod rig;

@@ -7,12 +7,11 @@ use prost::Message as _;
 use proto::etcdserverpb as pb;
 use proto::log::{self, Kind};
 use std::sync::Arc;
-use types::{Index, MemberId, OpError, Term};
+use types::{Index, OpError, Term};
 use vfs::sim::SimDisk;
 use watch::{Message, StreamId};
 
-/// The member whose proposals the rig makes.
-pub(crate) const MEMBER: MemberId = MemberId(1);
+/// Ids as member 1 makes them.
 const FIRST_ID: u64 = 1 << 48;
 
 pub(crate) struct Rig {
