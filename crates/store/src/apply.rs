@@ -93,6 +93,9 @@ impl Store {
                     let done = Done::err(OpError::LeaseNotFound);
                     return Some(self.finish(entry, done));
                 }
+                Some(lease) if !entry.holds_for(lease.since) => {
+                    return Some(self.finish(entry, Done::ok(Outcome::Fenced)));
+                }
                 Some(lease) => {
                     Work::Revoke { id: *id, keys: lease.keys().cloned().collect(), at: 0 }
                 }

@@ -1,6 +1,7 @@
 //! Unit tests of the store: entries in, outcomes, events and flush jobs out.
 
 mod apply;
+mod cases;
 mod convert;
 mod property;
 mod rig;

@@ -94,10 +94,11 @@ impl World {
                 assert!(lease.until_ms <= self.now_ms, "lease {id} ends before it was promised");
                 self.end(id);
             }
-            Entry::Checkpoint { id, remaining, term, index } if term == self.term => {
-                if self.holds(id, index) && self.table.checkpoint(id, remaining) {
-                    self.expiry.checkpointed(id, remaining);
-                }
+            Entry::Checkpoint { id, remaining, term, index }
+                if term == self.term && self.holds(id, index) =>
+            {
+                assert!(self.table.checkpoint(id, remaining));
+                self.expiry.checkpointed(id, remaining);
             }
             _ => {}
         }

@@ -45,7 +45,6 @@ fn the_fence_is_kept_and_skipped_by_etcds_message() {
         fence_index: 5,
         kind: Kind::LeaseRevoke,
         body,
-        ..Entry::default()
     };
     assert_eq!(Entry::decode(&entry.encode()), Ok(entry.clone()));
     let read = InternalRaftRequest::decode(entry.encode()).unwrap();

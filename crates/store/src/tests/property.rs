@@ -21,7 +21,7 @@ enum Step {
     ReadTxn(TxnOp),
     Range(RangeOp),
     Compact(i64),
-    CompactStep,
+    Scrub,
     Grant(i64),
     Revoke(i64),
     Flush,
@@ -134,7 +134,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => read_txn().prop_map(Step::ReadTxn),
         4 => range().prop_map(Step::Range),
         1 => (0..5_i64).prop_map(Step::Compact),
-        2 => Just(Step::CompactStep),
+        2 => Just(Step::Scrub),
         1 => (-1..3_i64).prop_map(Step::Grant),
         1 => (-1..3_i64).prop_map(Step::Revoke),
         3 => Just(Step::Flush),
@@ -215,7 +215,7 @@ impl World {
                 let revision = self.model.revision() - back;
                 assert_eq!(self.rig.compact(revision), self.model.compact(revision));
             }
-            Step::CompactStep => {
+            Step::Scrub => {
                 self.rig.store.compact_step(2);
             }
             Step::Grant(id) => {
