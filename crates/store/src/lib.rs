@@ -27,6 +27,7 @@ mod cluster;
 mod entry;
 mod error;
 mod flush;
+pub mod fuzz;
 mod needs;
 mod outcome;
 mod quota;

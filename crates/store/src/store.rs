@@ -187,9 +187,9 @@ impl Store {
         self.is_warm = true;
     }
 
-    /// The warmed records were used.
+    /// The warmed records were used; those of an entry that is cut, only once it is done.
     pub(crate) fn cool(&mut self) {
-        if std::mem::take(&mut self.is_warm) {
+        if self.suspended.is_none() && std::mem::take(&mut self.is_warm) {
             self.keyspace.release_warm();
         }
     }

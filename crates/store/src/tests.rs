@@ -3,5 +3,6 @@
 mod apply;
 mod cases;
 mod convert;
+mod corpus;
 mod property;
 mod rig;

@@ -21,6 +21,7 @@
 mod catch_up;
 mod change;
 mod create;
+pub mod fuzz;
 mod group;
 mod hub;
 mod index;

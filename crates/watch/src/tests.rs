@@ -1,5 +1,6 @@
 //! Unit tests of the hub.
 
 mod cases;
+mod corpus;
 mod property;
 mod rig;

@@ -38,14 +38,8 @@ fn fields_are_in_ascending_order_as_etcd_writes_them() {
 fn the_fence_is_kept_and_skipped_by_etcds_message() {
     let revoke = LeaseRevokeRequest { id: 9 };
     let body: Bytes = revoke.encode_to_vec().into();
-    let entry = Entry {
-        id: 0,
-        fence_term: 4,
-        floor: 3,
-        fence_index: 5,
-        kind: Kind::LeaseRevoke,
-        body,
-    };
+    let entry =
+        Entry { id: 0, fence_term: 4, floor: 3, fence_index: 5, kind: Kind::LeaseRevoke, body };
     assert_eq!(Entry::decode(&entry.encode()), Ok(entry.clone()));
     let read = InternalRaftRequest::decode(entry.encode()).unwrap();
     assert_eq!(read.lease_revoke, Some(revoke));
