@@ -91,7 +91,10 @@ pub fn wal_segment(data: &[u8]) {
 }
 
 fn change(file: &mut Vec<u8>, what: u8, place: usize, value: u8) {
-    let at = place % file.len().max(1);
+    if file.is_empty() {
+        return;
+    }
+    let at = place % file.len();
     let sector = at / 512 * 512..(at / 512 * 512 + 512).min(file.len());
     match what {
         0 => file.truncate(at),
