@@ -7,6 +7,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use types::op::{CompareResult, CompareTarget, SortOrder, SortTarget};
 use types::{Compare, DeleteOp, KeyRange, LeaseId, Op, PutOp, RangeOp, TxnOp, limits};
 
+/// Groups within groups that are skipped; Go's constant.
+const GROUP_DEPTH_MAX: usize = 10_000;
+
 /// Why bytes are not a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
@@ -98,9 +101,35 @@ impl Fields {
                 Value::Bytes(self.rest.split_to(len))
             }
             5 => self.skip(4)?,
+            3 => self.skip_group(number)?,
             _ => return Err(Error::Malformed),
         };
         Ok(Some((number, value)))
+    }
+
+    /// Skips a group, which no message of ours has, with the groups in it.
+    fn skip_group(&mut self, number: u32) -> Result<Value, Error> {
+        let mut open = vec![number];
+        while let Some(inner) = open.last() {
+            let tag = self.varint()?;
+            let number = u32::try_from(tag >> 3).map_err(|_| Error::Malformed)?;
+            if number == 0 || 0x1fff_ffff < number {
+                return Err(Error::Malformed);
+            }
+            match tag & 7 {
+                0 => drop(self.varint()?),
+                1 => drop(self.skip(8)?),
+                2 => {
+                    let len = usize::try_from(self.varint()?).map_err(|_| Error::Malformed)?;
+                    self.skip(len)?;
+                }
+                3 if open.len() < GROUP_DEPTH_MAX => open.push(number),
+                4 if *inner == number => drop(open.pop()),
+                5 => drop(self.skip(4)?),
+                _ => return Err(Error::Malformed),
+            }
+        }
+        Ok(Value::Other)
     }
 
     fn skip(&mut self, len: usize) -> Result<Value, Error> {
@@ -275,7 +304,8 @@ fn concat(first: &Bytes, second: &Bytes) -> Bytes {
     both.freeze()
 }
 
-fn compare(message: &Bytes) -> Result<Compare, Error> {
+/// Reads a `Compare`.
+pub fn compare(message: &Bytes) -> Result<Compare, Error> {
     let (mut result, mut target) = (0, 0);
     let mut range = KeyRange::default();
     let mut arm = (0, Value::Other);

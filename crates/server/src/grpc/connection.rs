@@ -10,7 +10,7 @@ use super::outgoing::{self, Outgoing};
 use super::ping::{GOAWAY_TOO_MANY_PINGS, PingWatch};
 use super::service::{self, Prepared};
 use super::slab::Slab;
-use super::status::{Code, Status};
+use super::status::Status;
 use super::stream_call::{self, StreamCall};
 use crate::driver::Shell;
 use crate::driver::inbox::{Arrival, QueueId};
@@ -151,7 +151,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return outgoing::refuse(&mut respond, refusal.http, &refusal.status);
             }
         };
-        let method = Method::parse(request.uri().path()).and_then(|method| {
+        let path = request.uri().path_and_query().map_or("", |path| path.as_str());
+        let method = Method::parse(path).and_then(|method| {
             metadata.check_leader(self.shell.leader().is_some())?;
             Ok(method)
         });
@@ -209,9 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.calls.remove(id);
                     return Poll::Ready(());
                 }
-                Poll::Ready(None) => {
-                    break Err(Status::new(Code::Internal, "unexpected EOF"));
-                }
+                Poll::Ready(None) => break Err(stream_call::ended(body.frames.held_bytes())),
             }
         };
         call.body = None;
@@ -271,7 +270,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         reader: Option<backend::Reader>,
         cx: &mut Context<'_>,
     ) {
-        let Ok(mut outgoing) = Outgoing::open(&mut call.respond, &self.shell) else { return };
+        let content_type = call.metadata.content_type;
+        let Ok(mut outgoing) = Outgoing::open(&mut call.respond, content_type, &self.shell) else {
+            return;
+        };
         if let Err(status) = outgoing.put(parts, reader) {
             return outgoing.fail(&status);
         }

@@ -26,7 +26,11 @@ pub async fn serve(method: Method, call: &mut StreamCall) -> Result<(), End> {
         Method::Proclaim => {
             let request: epb::ProclaimRequest = call.receive_one().await?;
             let leader = request.leader.ok_or_else(no_leader_field)?;
-            let header = until_gone(call, proclaim(&session, &leader, request.value)).await?;
+            let work = async {
+                session.lease(leader.lease).await?;
+                proclaim(&session, &leader, request.value).await
+            };
+            let header = until_gone(call, work).await?;
             call.send_message(&epb::ProclaimResponse { header: service::header(&header) }).await
         }
         Method::Leader => {
@@ -42,7 +46,11 @@ pub async fn serve(method: Method, call: &mut StreamCall) -> Result<(), End> {
         Method::Resign => {
             let request: epb::ResignRequest = call.receive_one().await?;
             let leader = request.leader.ok_or_else(no_leader_field)?;
-            let header = until_gone(call, resign(&session, &leader)).await?;
+            let work = async {
+                session.lease(leader.lease).await?;
+                resign(&session, &leader).await
+            };
+            let header = until_gone(call, work).await?;
             call.send_message(&epb::ResignResponse { header: service::header(&header) }).await
         }
         _ => observe(call, session).await,
@@ -152,7 +160,6 @@ async fn if_still_leader(
 async fn observe(call: &mut StreamCall, session: Session) -> Result<(), End> {
     let request: epb::LeaderRequest = call.receive_one().await?;
     let prefix = prefix(&request.name);
-    call.outgoing()?;
     loop {
         let (header, leader) = until_gone(call, next_leader(&session, &prefix)).await?;
         let key = leader.key.clone();

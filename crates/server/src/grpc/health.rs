@@ -13,6 +13,27 @@ use std::time::Duration;
 /// How often a watcher's state is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
+/// `HealthListResponse` with its one entry. prost leaves an empty map key out, Go writes it.
+#[derive(Clone, PartialEq, prost::Message)]
+struct HealthList {
+    #[prost(message, optional, tag = "1")]
+    entry: Option<HealthEntry>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct HealthEntry {
+    #[prost(string, optional, tag = "1")]
+    service: Option<String>,
+    #[prost(message, optional, tag = "2")]
+    status: Option<pb::HealthCheckResponse>,
+}
+
+impl HealthEntry {
+    fn of(status: pb::HealthCheckResponse) -> HealthEntry {
+        HealthEntry { service: Some(String::new()), status: Some(status) }
+    }
+}
+
 fn serving(shell: &Shell) -> ServingStatus {
     let gate = shell.config.feature_gates.get("StopGRPCServiceOnDefrag").copied();
     if gate == Some(true) && shell.is_defragmenting() {
@@ -26,8 +47,7 @@ fn serving(shell: &Shell) -> ServingStatus {
 pub fn prepare(method: Method, message: Bytes, shell: &Shell) -> Result<Prepared, Status> {
     let status = pb::HealthCheckResponse { status: i32::from(serving(shell)) };
     if method == Method::HealthList {
-        let statuses = [(String::new(), status)].into_iter().collect();
-        return Ok(Prepared::message(&pb::HealthListResponse { statuses }));
+        return Ok(Prepared::message(&HealthList { entry: Some(HealthEntry::of(status)) }));
     }
     let request: pb::HealthCheckRequest = decode(message)?;
     if !request.service.is_empty() {

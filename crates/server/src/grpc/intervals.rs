@@ -86,7 +86,7 @@ fn collect(ops: &[TxnOp]) -> Result<Changes, OpError> {
     let mut changes = Changes::default();
     for op in ops {
         if let TxnOp::Delete(request) = op {
-            changes.deletes.insert(&request.key, &request.range_end);
+            changes.deletes.insert(&request.range.key, &request.range.end);
         }
     }
     for op in ops {

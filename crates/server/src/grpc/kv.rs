@@ -5,25 +5,25 @@ use super::method::Method;
 use super::service::{self, Prepared};
 use super::status::Status;
 use super::stream_call::{decode, malformed, unexpected};
-use super::txn::Txn;
+use super::txn::{Malformed, Txn};
 use super::validate;
 use crate::driver::Shell;
 use bytes::Bytes;
 use member::{Header, Request, Response, WriteKind};
-use proto::etcdserverpb as pb;
+use proto::{etcdserverpb as pb, wire};
 use types::OpError;
 
 /// Checks a request: quota, then shape.
 pub fn prepare(method: Method, message: Bytes, shell: &Shell) -> Result<Prepared, Status> {
     let request = match method {
         Method::Range => {
-            let request: pb::RangeRequest = decode(message)?;
+            let request = read(wire::range(&message))?;
             validate::range(&request)?;
-            Request::Range(validate::range_op(&request))
+            Request::Range(request)
         }
         Method::Put => put(message, shell)?,
         Method::DeleteRange => {
-            validate::delete(&decode(message.clone())?)?;
+            validate::delete(&read(wire::delete_range(&message))?)?;
             Request::Write { kind: WriteKind::DeleteRange, body: message, quota_cost: 0 }
         }
         Method::Txn => txn(message, shell)?,
@@ -36,8 +36,13 @@ pub fn prepare(method: Method, message: Bytes, shell: &Shell) -> Result<Prepared
     Ok(Prepared::Ask(request))
 }
 
+/// What `proto::wire` read, or Go's refusal.
+pub fn read<T>(read: Result<T, wire::Error>) -> Result<T, Status> {
+    read.map_err(|_| malformed(Malformed::Wire.text()))
+}
+
 fn put(message: Bytes, shell: &Shell) -> Result<Request, Status> {
-    let request: pb::PutRequest = decode(message.clone())?;
+    let request = read(wire::put(&message))?;
     let quota_cost = validate::put_cost(&request);
     if shell.refuse_for_space(quota_cost) {
         return Err(OpError::NoSpace.into());
@@ -47,14 +52,14 @@ fn put(message: Bytes, shell: &Shell) -> Result<Request, Status> {
 }
 
 fn txn(message: Bytes, shell: &Shell) -> Result<Request, Status> {
-    let request = Txn::decode(message.clone()).map_err(|error| malformed(&error.0))?;
+    let request = Txn::decode(message.clone()).map_err(|error| malformed(error.text()))?;
     let quota_cost = validate::txn_cost(&request);
     if shell.refuse_for_space(quota_cost) {
         return Err(OpError::NoSpace.into());
     }
     validate::txn(&request, shell.config.max_txn_ops)?;
     if validate::is_read_only(&request) {
-        return Ok(Request::ReadTxn(validate::read_txn_op(&request)));
+        return Ok(Request::ReadTxn(validate::read_txn_op(request)));
     }
     Ok(Request::Write { kind: WriteKind::Txn, body: message, quota_cost })
 }

@@ -4,7 +4,7 @@ use super::encode::Parts;
 use super::method::Method;
 use super::service::{self, Prepared};
 use super::status::Status;
-use super::stream_call::{End, StreamCall, decode, unexpected};
+use super::stream_call::{End, StreamCall, decode, decode_streamed, unexpected};
 use crate::driver::Shell;
 use bytes::Bytes;
 use member::{Header, Request, Response};
@@ -67,7 +67,7 @@ pub fn answer(header: &Header, response: Response) -> Result<Parts, Status> {
 /// Serves a keep-alive stream: one answer per request, in order.
 pub async fn keep_alive(call: &mut StreamCall) -> Result<(), End> {
     while let Some(message) = call.receive().await? {
-        let request: pb::LeaseKeepAliveRequest = decode(message)?;
+        let request: pb::LeaseKeepAliveRequest = decode_streamed(message)?;
         let answer = call.ask(Request::LeaseKeepAlive(LeaseId(request.id)), 0).await;
         let (id, ttl) = match answer.result {
             Ok(Response::LeaseKeepAlive { id, ttl }) => (id.0, ttl),

@@ -42,20 +42,24 @@ pub fn prepare(method: Method, message: Bytes, shell: &Shell) -> Result<Prepared
 }
 
 fn alarm(request: &pb::AlarmRequest) -> Result<Request, Status> {
-    let unknown = |what: &str, number: i32| {
-        Status::new(Code::InvalidArgument, format!("mainstay: unknown alarm {what} {number}"))
-    };
     let action = match request.action {
         0 => AlarmAction::Get,
         1 => AlarmAction::Activate,
         2 => AlarmAction::Deactivate,
-        other => return Err(unknown("action", other)),
+        other => {
+            let text = format!("mainstay: unknown alarm action {other}");
+            return Err(Status::new(Code::InvalidArgument, text));
+        }
     };
     let kind = match request.alarm {
         0 => AlarmKind::None,
         1 => AlarmKind::NoSpace,
         2 => AlarmKind::Corrupt,
-        other => return Err(unknown("type", other)),
+        // A kind that nobody raises: the answer is an empty list, as clearing nobody's gives.
+        _ => {
+            let (action, member) = (AlarmAction::Deactivate, MemberId(0));
+            return Ok(Request::Alarm { action, member, kind: AlarmKind::None });
+        }
     };
     Ok(Request::Alarm { action, member: MemberId(request.member_id), kind })
 }
@@ -140,7 +144,8 @@ fn status(header: &Header, info: StatusInfo, shell: &Shell) -> pb::StatusRespons
         raft_term: header.term.0,
         raft_applied_index: info.applied_index,
         errors,
-        db_size_in_use: info.db_size_in_use,
+        // Never absent on the wire: clients divide by what is shown.
+        db_size_in_use: info.db_size_in_use.max(1),
         is_learner: info.is_learner,
         storage_version: version::STORAGE.to_string(),
         db_size_quota: shell.config.quota_flag,

@@ -1,13 +1,15 @@
 //! What is read from a request's headers before its handler runs (contract §0.2).
 
 use super::status::{Code, Status};
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request};
 use std::time::Duration;
 use types::OpError;
 
 /// The parts of the headers that handlers look at.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Metadata {
+    /// What answers are labelled with: as the request was.
+    pub content_type: HeaderValue,
     /// How long the caller waits.
     pub timeout: Option<Duration>,
     /// True if the caller wants a member that knows a leader.
@@ -27,9 +29,16 @@ pub struct Refusal {
 pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
     let headers = request.headers();
     let content_type = text(headers, "content-type").unwrap_or_default();
-    if !is_grpc(content_type) {
+    let Some(answer_type) = answer_type(content_type) else {
         let message = format!("invalid gRPC request content-type {content_type:?}");
         return refuse(415, Code::InvalidArgument, message);
+    };
+    if let Some(message) = bad_binary(headers) {
+        return refuse(400, Code::Internal, message);
+    }
+    if request.uri().authority().is_none() && !headers.contains_key("host") {
+        let message = "no host or :authority header present".to_string();
+        return refuse(400, Code::Internal, message);
     }
     let timeout = match text(headers, "grpc-timeout").map(parse_timeout) {
         None => None,
@@ -41,16 +50,19 @@ pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
     if request.method() != Method::POST {
         let method = request.method();
         let message = format!(
-            "http2Server.operateHeaders parsed a :method field: {method} which should be POST"
+            "Received a HEADERS frame with :method {:?} which should be POST",
+            method.as_str()
         );
         return refuse(405, Code::Internal, message);
     }
-    if let Some(encoding) = text(headers, "grpc-encoding") {
-        if encoding != "identity" && !encoding.is_empty() {
-            let message =
-                format!("grpc: Decompressor is not installed for grpc-encoding {encoding:?}");
-            return refuse(200, Code::Unimplemented, message);
-        }
+    let encoding = text(headers, "grpc-encoding").unwrap_or_default();
+    if !matches!(encoding, "" | "identity" | "gzip") {
+        let message = format!("grpc: Decompressor is not installed for grpc-encoding {encoding:?}");
+        return refuse(200, Code::Unimplemented, message);
+    }
+    if timeout == Some(Duration::ZERO) {
+        let message = "context deadline exceeded".to_string();
+        return refuse(200, Code::DeadlineExceeded, message);
     }
     if headers.get("client-api-version").is_some_and(|v| str::from_utf8(v.as_bytes()).is_err()) {
         let (code, message) =
@@ -58,7 +70,7 @@ pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
         return refuse(200, code, message);
     }
     let require_leader = headers.get("hasleader").is_some_and(|v| v.as_bytes() == b"true");
-    Ok(Metadata { timeout, require_leader })
+    Ok(Metadata { content_type: answer_type, timeout, require_leader })
 }
 
 impl Metadata {
@@ -79,12 +91,33 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
-/// `application/grpc`, alone or with `+codec` or `;parameters`.
-fn is_grpc(content_type: &str) -> bool {
-    match content_type.strip_prefix("application/grpc") {
-        Some(rest) => rest.is_empty() || rest.starts_with('+') || rest.starts_with(';'),
-        None => false,
+/// The content type of answers: `application/grpc`, alone or with the request's subtype, which
+/// follows a `+` or a `;`. `None` for other types.
+fn answer_type(content_type: &str) -> Option<HeaderValue> {
+    const GRPC: &str = "application/grpc";
+    let rest = content_type.strip_prefix(GRPC)?;
+    let subtype = rest.strip_prefix(['+', ';']);
+    match (rest, subtype) {
+        ("", _) | (_, Some("")) => Some(HeaderValue::from_static(GRPC)),
+        (_, Some(subtype)) => HeaderValue::from_str(&format!("{GRPC}+{subtype}")).ok(),
+        (_, None) => None,
     }
+}
+
+/// The refusal of a binary header that is no base64.
+fn bad_binary(headers: &HeaderMap) -> Option<String> {
+    headers.iter().filter(|(name, _)| name.as_str().ends_with("-bin")).find_map(|(name, value)| {
+        let bytes = value.as_bytes();
+        let digits = bytes.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
+        let bad = |byte: &u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'/');
+        let at = bytes[..digits].iter().position(bad)?;
+        let text = String::from_utf8_lossy(bytes);
+        Some(format!(
+            "malformed binary metadata {text:?} in header {:?}: \
+             illegal base64 data at input byte {at}",
+            name.as_str()
+        ))
+    })
 }
 
 /// Up to eight digits and a unit: H, M, S, m, u or n.

@@ -47,16 +47,16 @@ pub fn refuse(respond: &mut SendResponse<Bytes>, http: u16, status: &Status) {
 
 fn put_status(headers: &mut HeaderMap, status: &Status) {
     headers.insert(GRPC_STATUS, HeaderValue::from_static(status.code.as_str()));
-    if !status.message.is_empty() {
-        let text = status::percent_encode(&status.message);
-        let value = HeaderValue::from_str(&text).expect("percent-encoding leaves plain ASCII");
-        headers.insert(GRPC_MESSAGE, value);
-    }
+    let text = status::percent_encode(&status.message);
+    let value = HeaderValue::from_str(&text).expect("percent-encoding leaves plain ASCII");
+    headers.insert(GRPC_MESSAGE, value);
 }
 
 fn ok_trailers() -> HeaderMap {
-    let mut trailers = HeaderMap::with_capacity(1);
+    let mut trailers = HeaderMap::with_capacity(2);
     trailers.insert(GRPC_STATUS, HeaderValue::from_static(Code::Ok.as_str()));
+    // Empty, as grpc-go sends it.
+    trailers.insert(GRPC_MESSAGE, HeaderValue::from_static(""));
     trailers
 }
 
@@ -77,9 +77,13 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// Sends the headers.
-    pub fn open(respond: &mut SendResponse<Bytes>, shell: &Rc<Shell>) -> Result<Outgoing, Gone> {
+    pub fn open(
+        respond: &mut SendResponse<Bytes>,
+        content_type: HeaderValue,
+        shell: &Rc<Shell>,
+    ) -> Result<Outgoing, Gone> {
         let mut response = Response::new(());
-        response.headers_mut().insert(CONTENT_TYPE, CONTENT_TYPE_GRPC);
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         let stream = respond.send_response(response, false)?;
         Ok(Outgoing {
             stream,

@@ -2,10 +2,10 @@
 
 use super::encode::{self, range_response_len};
 use super::stream_call::{End, StreamCall, unexpected};
-use super::validate;
+use super::{kv, validate};
 use bytes::{BufMut, BytesMut};
 use member::{Header, Request, Response};
-use proto::etcdserverpb as pb;
+use proto::wire;
 use types::outcome::{Item, RangeOutcome};
 use types::{KeyRange, RangeOp};
 
@@ -14,9 +14,9 @@ const FIRST_CHUNK_KEYS: i64 = 10;
 
 /// Serves one call.
 pub async fn serve(call: &mut StreamCall) -> Result<(), End> {
-    let request: pb::RangeRequest = call.receive_one().await?;
-    validate::range_stream(&request)?;
-    let mut op = validate::range_op(&request);
+    let message = call.receive_only().await?;
+    let mut op = kv::read(wire::range(&message))?;
+    validate::range_stream(&op)?;
     if op.count_only {
         let (header, outcome, _) = read(call, &op).await?;
         let header = Header { revision: outcome.revision, ..header };

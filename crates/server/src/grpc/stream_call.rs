@@ -7,6 +7,7 @@ use super::metadata::Metadata;
 use super::method::Method;
 use super::outgoing::{self, Gone, Outgoing};
 use super::status::{Code, Status};
+use super::txn::Malformed;
 use super::{election, health, lease, lock, range_stream, watch};
 use crate::driver::Shell;
 use crate::driver::inbox::QueueId;
@@ -146,8 +147,7 @@ impl StreamCall {
                     return Poll::Ready(Ok(None));
                 }
                 Poll::Ready(None) => {
-                    let status = Status::new(Code::Internal, "unexpected EOF");
-                    return Poll::Ready(Err(status.into()));
+                    return Poll::Ready(Err(ended(incoming.frames.held_bytes()).into()));
                 }
             }
         }
@@ -155,10 +155,15 @@ impl StreamCall {
 
     /// The only message of a call with one request.
     pub async fn receive_one<M: prost::Message + Default>(&mut self) -> Result<M, End> {
-        let Some(message) = self.receive().await? else {
-            return Err(Status::new(Code::Internal, "unexpected EOF").into());
-        };
-        Ok(decode(message)?)
+        Ok(decode(self.receive_only().await?)?)
+    }
+
+    /// The only message of a call with one request, as bytes.
+    pub async fn receive_only(&mut self) -> Result<Bytes, End> {
+        match self.receive().await? {
+            Some(message) => Ok(message),
+            None => Err(ended(0).into()),
+        }
     }
 
     /// Sends one message.
@@ -185,9 +190,17 @@ impl StreamCall {
     /// The sending side; the headers are sent first.
     pub fn outgoing(&mut self) -> Result<&mut Outgoing, Gone> {
         if self.outgoing.is_none() {
-            self.outgoing = Some(Outgoing::open(&mut self.respond, &self.shell)?);
+            let content_type = self.metadata.content_type.clone();
+            self.outgoing = Some(Outgoing::open(&mut self.respond, content_type, &self.shell)?);
         }
         self.outgoing.as_mut().ok_or(Gone)
+    }
+
+    /// Gives back room that was asked for but is not used.
+    pub fn release_room(&mut self) {
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.release_room();
+        }
     }
 
     /// Ready when the client reset the call or went away.
@@ -216,10 +229,9 @@ impl StreamCall {
     }
 
     fn finish(mut self) {
-        if self.outgoing().is_ok() {
-            if let Some(outgoing) = self.outgoing {
-                outgoing.finish();
-            }
+        match self.outgoing {
+            Some(outgoing) => outgoing.finish(),
+            None => outgoing::refuse(&mut self.respond, 200, &Status::new(Code::Ok, "")),
         }
     }
 
@@ -231,9 +243,33 @@ impl StreamCall {
     }
 }
 
-/// Decodes a request as grpc-go would refuse it.
+/// The status of a body that ends within a message, after `held` bytes of it.
+pub fn ended(held: usize) -> Status {
+    let text = if held < frame::PREFIX_LEN { "EOF" } else { "unexpected EOF" };
+    Status::new(Code::Unknown, text)
+}
+
+/// Decodes the request of a unary call.
 pub fn decode<M: prost::Message + Default>(message: Bytes) -> Result<M, Status> {
-    M::decode(message).map_err(|error| malformed(&error.to_string()))
+    M::decode(message).map_err(|error| malformed(go_text(&error)))
+}
+
+/// Decodes a message of a stream.
+pub fn decode_streamed<M: prost::Message + Default>(message: Bytes) -> Result<M, Status> {
+    M::decode(message).map_err(|error| {
+        let why = go_text(&error);
+        let text = format!("grpc: failed to unmarshal the received message: {why}");
+        Status::new(Code::Internal, text)
+    })
+}
+
+/// What Go's decoder says of the same bytes.
+fn go_text(error: &prost::DecodeError) -> &'static str {
+    if error.to_string().contains("UTF-8") {
+        "string field contains invalid UTF-8"
+    } else {
+        Malformed::Wire.text()
+    }
 }
 
 /// The status of bytes that are not the message they should be.

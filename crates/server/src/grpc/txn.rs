@@ -1,23 +1,22 @@
 //! `TxnRequest` as the edge sees it: decoded with bounded recursion, whatever depth was sent.
 //!
-//! prost stops at 100 nested messages; etcd's limits allow about 128 nested transactions, two
-//! messages each. Only transactions are walked here, everything in them is prost's.
+//! What is in a transaction is read by `proto::wire`, as it is when the log entry is applied. Here
+//! an operation may be empty or too deep: what is wrong with it is said in etcd's order.
 
-use bytes::{Buf, Bytes};
-use prost::Message;
+use bytes::{Bytes, BytesMut};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
-use proto::etcdserverpb as pb;
+use proto::wire;
+use types::limits::TXN_DEPTH_MAX;
+use types::{Compare, DeleteOp, PutOp, RangeOp};
 
-/// Deeper nesting than any budget of operations allows is not decoded: each level spends at least
-/// one operation, and no flag goes beyond this many by default. A larger `--max-txn-ops` does not
-/// deepen it: the stack is finite.
-pub const DEPTH_MAX: usize = 130;
+/// Messages within messages that Go's decoder reads; its constant.
+const MESSAGE_DEPTH_MAX: usize = 10_000;
 
 /// A transaction as sent.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Txn {
     /// Conditions.
-    pub compare: Vec<pb::Compare>,
+    pub compare: Vec<Compare>,
     /// Operations if they hold.
     pub success: Vec<TxnOp>,
     /// Operations if not.
@@ -28,26 +27,47 @@ pub struct Txn {
 #[derive(Clone, PartialEq, Debug)]
 pub enum TxnOp {
     /// A read.
-    Range(pb::RangeRequest),
+    Range(RangeOp),
     /// A write of one key.
-    Put(pb::PutRequest),
+    Put(PutOp),
     /// A delete.
-    Delete(pb::DeleteRangeRequest),
+    Delete(DeleteOp),
     /// A nested transaction.
     Txn(Txn),
-    /// A nested transaction below `DEPTH_MAX`, not decoded.
+    /// A nested transaction below `limits::TXN_DEPTH_MAX`, not decoded.
     TooDeep,
     /// No arm of the union was set.
     Empty,
 }
 
 /// The bytes are no `TxnRequest`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Malformed(pub String);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malformed {
+    /// Not protobuf.
+    Wire,
+    /// Nested deeper than etcd reads.
+    Depth,
+}
+
+impl Malformed {
+    /// Go's words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Malformed::Wire => "proto: cannot parse invalid wire-format data",
+            Malformed::Depth => "proto: exceeded maximum recursion depth",
+        }
+    }
+}
 
 impl From<prost::DecodeError> for Malformed {
-    fn from(error: prost::DecodeError) -> Malformed {
-        Malformed(error.to_string())
+    fn from(_: prost::DecodeError) -> Malformed {
+        Malformed::Wire
+    }
+}
+
+impl From<wire::Error> for Malformed {
+    fn from(_: wire::Error) -> Malformed {
+        Malformed::Wire
     }
 }
 
@@ -58,56 +78,79 @@ impl Txn {
     }
 }
 
-/// Takes a length-delimited field.
-fn take(bytes: &mut Bytes, wire: WireType) -> Result<Bytes, Malformed> {
-    if wire != WireType::LengthDelimited {
-        return Err(Malformed(format!("invalid wire type: {wire:?}")));
+/// The next field that holds bytes; others are skipped.
+fn next(bytes: &mut Bytes) -> Result<Option<(u32, Bytes)>, Malformed> {
+    while !bytes.is_empty() {
+        let (field, kind) = decode_key(bytes)?;
+        if kind != WireType::LengthDelimited {
+            skip_field(kind, field, bytes, DecodeContext::default())?;
+            continue;
+        }
+        let len = decode_varint(bytes)?;
+        match usize::try_from(len) {
+            Ok(len) if len <= bytes.len() => return Ok(Some((field, bytes.split_to(len)))),
+            _ => return Err(Malformed::Wire),
+        }
     }
-    let len = decode_varint(bytes)?;
-    match usize::try_from(len) {
-        Ok(len) if len <= bytes.len() => Ok(bytes.split_to(len)),
-        _ => Err(Malformed("unexpected EOF".to_string())),
-    }
+    Ok(None)
 }
 
 fn decode_txn(mut bytes: Bytes, depth: usize) -> Result<Txn, Malformed> {
     let mut txn = Txn::default();
-    while bytes.has_remaining() {
-        let (field, wire) = decode_key(&mut bytes)?;
+    while let Some((field, value)) = next(&mut bytes)? {
         match field {
-            1 => txn.compare.push(pb::Compare::decode(take(&mut bytes, wire)?)?),
-            2 => txn.success.push(decode_op(take(&mut bytes, wire)?, depth)?),
-            3 => txn.failure.push(decode_op(take(&mut bytes, wire)?, depth)?),
-            _ => skip_field(wire, field, &mut bytes, DecodeContext::default())?,
+            1 => txn.compare.push(wire::compare(&value)?),
+            2 => txn.success.push(decode_op(value, depth)?),
+            3 => txn.failure.push(decode_op(value, depth)?),
+            _ => {}
         }
     }
     Ok(txn)
 }
 
-/// The last arm of the union wins, as in every protobuf decoder.
+/// The last arm of the union wins; the same arm again merges into the one before.
 fn decode_op(mut bytes: Bytes, depth: usize) -> Result<TxnOp, Malformed> {
-    let mut op = TxnOp::Empty;
-    while bytes.has_remaining() {
-        let (field, wire) = decode_key(&mut bytes)?;
-        op = match field {
-            1 => TxnOp::Range(pb::RangeRequest::decode(take(&mut bytes, wire)?)?),
-            2 => TxnOp::Put(pb::PutRequest::decode(take(&mut bytes, wire)?)?),
-            3 => TxnOp::Delete(pb::DeleteRangeRequest::decode(take(&mut bytes, wire)?)?),
-            4 => {
-                let nested = take(&mut bytes, wire)?;
-                if depth + 1 < DEPTH_MAX {
-                    TxnOp::Txn(decode_txn(nested, depth + 1)?)
-                } else {
-                    TxnOp::TooDeep
+    let mut arm: Option<(u32, Bytes)> = None;
+    while let Some((field, value)) = next(&mut bytes)? {
+        if (1..=4).contains(&field) {
+            arm = Some(match arm.take() {
+                Some((before, first)) if before == field => {
+                    let mut both = BytesMut::from(&first[..]);
+                    both.extend_from_slice(&value);
+                    (field, both.freeze())
                 }
-            }
-            _ => {
-                skip_field(wire, field, &mut bytes, DecodeContext::default())?;
-                op
-            }
-        };
+                _ => (field, value),
+            });
+        }
     }
-    Ok(op)
+    Ok(match arm {
+        None => TxnOp::Empty,
+        Some((1, body)) => TxnOp::Range(wire::range(&body)?),
+        Some((2, body)) => TxnOp::Put(wire::put(&body)?),
+        Some((3, body)) => TxnOp::Delete(wire::delete_range(&body)?),
+        Some((_, body)) if depth + 1 < TXN_DEPTH_MAX => TxnOp::Txn(decode_txn(body, depth + 1)?),
+        Some((_, body)) => {
+            check_deep(body, 2 * depth + 3)?;
+            TxnOp::TooDeep
+        }
+    })
+}
+
+/// Walks transactions that are not decoded, without recursion. `level` counts messages.
+fn check_deep(body: Bytes, level: usize) -> Result<(), Malformed> {
+    let mut open = vec![(body, level)];
+    while let Some((mut bytes, level)) = open.pop() {
+        if MESSAGE_DEPTH_MAX < level {
+            return Err(Malformed::Depth);
+        }
+        let is_txn = level % 2 == 1;
+        while let Some((field, value)) = next(&mut bytes)? {
+            if (is_txn && (field == 2 || field == 3)) || (!is_txn && field == 4) {
+                open.push((value, level + 1));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Entry for fuzzing: any bytes decode or are refused, and what decodes can be validated.

@@ -3,32 +3,31 @@
 use super::intervals;
 use super::status::{Code, Status};
 use super::txn::{Txn, TxnOp};
-use proto::etcdserverpb as pb;
 use types::limits::QUOTA_RECORD_OVERHEAD_BYTES;
 use types::op::{SortOrder, SortTarget};
-use types::{KeyRange, OpError, RangeOp};
+use types::{DeleteOp, LeaseId, OpError, PutOp, RangeOp};
 
 /// Checks a range.
-pub fn range(request: &pb::RangeRequest) -> Result<(), OpError> {
-    if request.key.is_empty() {
+pub fn range(request: &RangeOp) -> Result<(), OpError> {
+    if request.range.key.is_empty() {
         return Err(OpError::EmptyKey);
     }
-    if sort_order(request.sort_order).is_none() || sort_target(request.sort_target).is_none() {
+    let known_order = request.sort_order != SortOrder::Unknown;
+    if !known_order || request.sort_target == SortTarget::Unknown {
         return Err(OpError::InvalidSortOption);
     }
     Ok(())
 }
 
 /// Checks a streamed range.
-pub fn range_stream(request: &pb::RangeRequest) -> Result<(), Status> {
+pub fn range_stream(request: &RangeOp) -> Result<(), Status> {
     range(request)?;
     let refuse = |what: &str| {
         Err(Status::new(Code::Unimplemented, format!("RangeStream does not support {what}")))
     };
-    let by_key = sort_target(request.sort_target) == Some(SortTarget::Key);
-    let default_order = match sort_order(request.sort_order) {
-        Some(SortOrder::None) => true,
-        Some(SortOrder::Ascend) => by_key,
+    let default_order = match request.sort_order {
+        SortOrder::None => true,
+        SortOrder::Ascend => request.sort_target == SortTarget::Key,
         _ => false,
     };
     if !default_order {
@@ -47,22 +46,22 @@ pub fn range_stream(request: &pb::RangeRequest) -> Result<(), Status> {
 }
 
 /// Checks a put.
-pub fn put(request: &pb::PutRequest) -> Result<(), OpError> {
+pub fn put(request: &PutOp) -> Result<(), OpError> {
     if request.key.is_empty() {
         return Err(OpError::EmptyKey);
     }
     if request.ignore_value && !request.value.is_empty() {
         return Err(OpError::ValueProvided);
     }
-    if request.ignore_lease && request.lease != 0 {
+    if request.ignore_lease && request.lease != LeaseId(0) {
         return Err(OpError::LeaseProvided);
     }
     Ok(())
 }
 
 /// Checks a delete.
-pub fn delete(request: &pb::DeleteRangeRequest) -> Result<(), OpError> {
-    if request.key.is_empty() { Err(OpError::EmptyKey) } else { Ok(()) }
+pub fn delete(request: &DeleteOp) -> Result<(), OpError> {
+    if request.range.key.is_empty() { Err(OpError::EmptyKey) } else { Ok(()) }
 }
 
 /// Checks a transaction: its shape first, then that no key is changed twice.
@@ -79,7 +78,7 @@ fn txn_shape(request: &Txn, ops_max: usize) -> Result<(), OpError> {
     if ops_max < largest {
         return Err(OpError::TooManyOps);
     }
-    if request.compare.iter().any(|compare| compare.key.is_empty()) {
+    if request.compare.iter().any(|compare| compare.range.key.is_empty()) {
         return Err(OpError::EmptyKey);
     }
     for op in request.success.iter().chain(&request.failure) {
@@ -96,7 +95,7 @@ fn txn_shape(request: &Txn, ops_max: usize) -> Result<(), OpError> {
 }
 
 /// What the quota counts for a put.
-pub fn put_cost(request: &pb::PutRequest) -> i64 {
+pub fn put_cost(request: &PutOp) -> i64 {
     let bytes = request.key.len() + request.value.len();
     QUOTA_RECORD_OVERHEAD_BYTES + i64::try_from(bytes).unwrap_or(i64::MAX / 4)
 }
@@ -121,98 +120,21 @@ pub fn is_read_only(request: &Txn) -> bool {
     request.success.iter().all(reads) && request.failure.iter().all(reads)
 }
 
-/// The checked form of a range.
-pub fn range_op(request: &pb::RangeRequest) -> RangeOp {
-    RangeOp {
-        range: KeyRange::new(request.key.clone(), request.range_end.clone()),
-        limit: request.limit,
-        revision: request.revision,
-        sort_order: sort_order(request.sort_order).unwrap_or_default(),
-        sort_target: sort_target(request.sort_target).unwrap_or_default(),
-        serializable: request.serializable,
-        keys_only: request.keys_only,
-        count_only: request.count_only,
-        min_mod_revision: request.min_mod_revision,
-        max_mod_revision: request.max_mod_revision,
-        min_create_revision: request.min_create_revision,
-        max_create_revision: request.max_create_revision,
-    }
-}
-
-fn sort_order(number: i32) -> Option<SortOrder> {
-    match number {
-        0 => Some(SortOrder::None),
-        1 => Some(SortOrder::Ascend),
-        2 => Some(SortOrder::Descend),
-        _ => None,
-    }
-}
-
-fn sort_target(number: i32) -> Option<SortTarget> {
-    match number {
-        0 => Some(SortTarget::Key),
-        1 => Some(SortTarget::Version),
-        2 => Some(SortTarget::Create),
-        3 => Some(SortTarget::Mod),
-        4 => Some(SortTarget::Value),
-        _ => None,
-    }
-}
-
 /// The checked form of a transaction that only reads.
-pub fn read_txn_op(request: &Txn) -> types::TxnOp {
-    let ranges = |ops: &[TxnOp]| {
-        ops.iter()
+pub fn read_txn_op(request: Txn) -> types::TxnOp {
+    let ranges = |ops: Vec<TxnOp>| {
+        ops.into_iter()
             .filter_map(|op| match op {
-                TxnOp::Range(request) => Some(types::Op::Range(range_op(request))),
+                TxnOp::Range(request) => Some(types::Op::Range(request)),
                 _ => None,
             })
             .collect()
     };
     types::TxnOp {
-        compare: request.compare.iter().map(compare_op).collect(),
-        success: ranges(&request.success),
-        failure: ranges(&request.failure),
+        compare: request.compare,
+        success: ranges(request.success),
+        failure: ranges(request.failure),
     }
-}
-
-/// The checked form of a compare: an unset or mismatched union is zero or empty.
-pub fn compare_op(request: &pb::Compare) -> types::Compare {
-    use pb::compare::TargetUnion;
-    use types::{CompareResult, CompareTarget};
-    let union = request.target_union.as_ref();
-    let target = match request.target {
-        0 => CompareTarget::Version(match union {
-            Some(TargetUnion::Version(version)) => *version,
-            _ => 0,
-        }),
-        1 => CompareTarget::Create(match union {
-            Some(TargetUnion::CreateRevision(revision)) => *revision,
-            _ => 0,
-        }),
-        2 => CompareTarget::Mod(match union {
-            Some(TargetUnion::ModRevision(revision)) => *revision,
-            _ => 0,
-        }),
-        3 => CompareTarget::Value(match union {
-            Some(TargetUnion::Value(value)) => value.clone(),
-            _ => bytes::Bytes::new(),
-        }),
-        4 => CompareTarget::Lease(match union {
-            Some(TargetUnion::Lease(lease)) => *lease,
-            _ => 0,
-        }),
-        _ => CompareTarget::Unknown,
-    };
-    let result = match request.result {
-        0 => CompareResult::Equal,
-        1 => CompareResult::Greater,
-        2 => CompareResult::Less,
-        3 => CompareResult::NotEqual,
-        _ => CompareResult::Unknown,
-    };
-    let range = KeyRange::new(request.key.clone(), request.range_end.clone());
-    types::Compare { range, result, target }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::encode::Parts;
 use super::frame;
 use super::status::{Code, Status};
-use super::stream_call::{End, StreamCall, decode};
+use super::stream_call::{End, StreamCall, decode_streamed};
 use crate::driver::Shell;
 use crate::driver::inbox::Arrival;
 use crate::driver::watches::Signal;
@@ -74,7 +74,6 @@ impl Drop for HubStream {
 
 /// Serves one stream.
 pub async fn serve(call: &mut StreamCall) -> Result<(), End> {
-    call.outgoing()?;
     let hub = HubStream::open(&call.shell, call.queue);
     let mut stream = WatchStream {
         call,
@@ -134,7 +133,7 @@ impl WatchStream<'_> {
     fn request(&mut self, message: Bytes) -> Result<(), Status> {
         use pb::watch_request::RequestUnion;
         let bytes = message.len();
-        let request: pb::WatchRequest = decode(message)?;
+        let request: pb::WatchRequest = decode_streamed(message)?;
         let command = match request.request_union {
             Some(RequestUnion::CreateRequest(request)) => WatchCommand::Create(create(request)),
             Some(RequestUnion::CancelRequest(request)) => WatchCommand::Cancel(request.watch_id),
@@ -159,7 +158,7 @@ impl WatchStream<'_> {
                 self.more = true;
             }
             if !self.more {
-                self.call.outgoing()?.release_room();
+                self.call.release_room();
                 return Ok(());
             }
             if self.call.outgoing()?.poll_room(ROOM_BYTES, cx)?.is_pending() {

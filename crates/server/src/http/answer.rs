@@ -76,7 +76,13 @@ pub(super) fn misdirected(host: &str) -> Answer {
     Answer::error(
         421,
         &format!(
-            "{host:?} is not a host that this server answers for; allow it with --host-whitelist"
+            "\netcd received your request, but the Host header was unrecognized.\n\n\
+             To fix this, choose one of the following options:\n\
+             - Enable TLS, then any HTTPS request will be allowed.\n\
+             - Add the hostname you want to use to the whitelist in settings.\n\
+             \u{20} - e.g. etcd --host-whitelist {host:?}\n\n\
+             This requirement has been added to help prevent \"DNS Rebinding\" attacks \
+             (CVE-2018-5702).\n"
         ),
     )
 }

@@ -52,7 +52,7 @@ impl Probe {
             ("readyz", all, path.strip_prefix("/readyz")?)
         };
         match rest {
-            "" | "/" => Some(Probe { kind, checks, single: false }),
+            "" => Some(Probe { kind, checks, single: false }),
             _ => {
                 let name = rest.strip_prefix('/')?;
                 let check = checks.into_iter().find(|check| check.name() == name)?;
@@ -151,7 +151,7 @@ impl<A: Ask> Pages<A> {
         if failed {
             let path = format!("/{}", probe.kind);
             tracing::warn!(path, reason = lines, status_code = 503, "Health check error");
-            return Answer::error(503, lines.trim_end_matches('\n'));
+            return Answer::error(503, &lines);
         }
         if verbose {
             lines.push_str("ok\n");

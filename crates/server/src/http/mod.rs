@@ -131,7 +131,7 @@ impl<A: Ask> Pages<A> {
         let text = self.metrics.render();
         self.metrics.scrapes_in_flight.dec();
         self.metrics.scrapes.with_label_values(&["200"]).inc();
-        Answer::ok("text/plain; version=0.0.4; charset=utf-8", text)
+        Answer::ok("text/plain; version=0.0.4; charset=utf-8; escaping=underscores", text)
     }
 
     fn version(&self) -> Answer {

@@ -1,15 +1,17 @@
 use super::super::txn::Txn;
 use super::*;
 use proptest::prelude::*;
-use proto::etcdserverpb as pb;
+use types::{DeleteOp, KeyRange, PutOp};
 
 fn put(key: &str) -> TxnOp {
-    TxnOp::Put(pb::PutRequest { key: key.to_string().into(), ..Default::default() })
+    TxnOp::Put(PutOp { key: key.to_string().into(), ..Default::default() })
 }
 
 fn delete(key: &str, end: &str) -> TxnOp {
-    let (key, range_end) = (key.to_string().into(), end.to_string().into());
-    TxnOp::Delete(pb::DeleteRangeRequest { key, range_end, ..Default::default() })
+    TxnOp::Delete(DeleteOp {
+        range: KeyRange::new(key.to_string(), end.to_string()),
+        prev_kv: false,
+    })
 }
 
 fn txn(success: Vec<TxnOp>, failure: Vec<TxnOp>) -> TxnOp {

@@ -1,5 +1,7 @@
 use super::*;
 use proptest::prelude::*;
+use prost::Message;
+use proto::etcdserverpb as pb;
 
 fn nested(depth: usize) -> Bytes {
     let put = pb::PutRequest { key: "k".into(), ..Default::default() };
@@ -35,7 +37,7 @@ fn nesting_as_deep_as_any_budget_allows_is_decoded() {
 
 #[test]
 fn deeper_nesting_is_too_many_operations_and_costs_no_stack() {
-    for depth in [129, 131, 3_000] {
+    for depth in [129, 131, 300, 3_000] {
         let txn = Txn::decode(nested(depth)).unwrap();
         assert_eq!(
             super::super::validate::txn(&txn, 128),
@@ -43,6 +45,14 @@ fn deeper_nesting_is_too_many_operations_and_costs_no_stack() {
             "{depth}"
         );
     }
+}
+
+#[test]
+fn nesting_beyond_what_etcd_reads_is_refused_in_its_words() {
+    assert_eq!(
+        Txn::decode(nested(5_001)).unwrap_err().text(),
+        "proto: exceeded maximum recursion depth"
+    );
 }
 
 #[test]
