@@ -4,3 +4,4 @@ mod cases;
 mod corpus;
 mod property;
 mod rig;
+mod scripts;
