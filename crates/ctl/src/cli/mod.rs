@@ -2,6 +2,7 @@
 //! commands abbreviated to any unique prefix and flags anywhere.
 
 pub(crate) mod flags;
+mod listing;
 pub(crate) mod tree;
 pub(crate) mod usage;
 

@@ -13,7 +13,7 @@ mod lock;
 mod member;
 mod mutex;
 mod put;
-mod txn;
+pub(crate) mod txn;
 mod version;
 mod watch;
 

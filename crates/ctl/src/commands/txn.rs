@@ -82,7 +82,7 @@ fn parse_request(line: &str) -> Result<RequestOp, Failure> {
 }
 
 /// Reads `target("key") op "value"`.
-pub(super) fn parse_compare(line: &str) -> Result<Compare, Failure> {
+pub(crate) fn parse_compare(line: &str) -> Result<Compare, Failure> {
     let malformed = || invalid(format!("malformed comparison: {line}"));
     let (target, rest) = line.split_once('(').ok_or_else(malformed)?;
     let (key, rest) = unquote(rest.trim_start()).ok_or_else(malformed)?;

@@ -55,11 +55,6 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
     }
     // Tenths, rounded half up.
     let tenths = (u128::from(bytes) * 20 / u128::from(scale)).div_ceil(2);
-    let tenths = if (u128::from(bytes) * 20 / u128::from(scale)) % 2 == 1 {
-        tenths
-    } else {
-        u128::from(bytes) * 10 / u128::from(scale)
-    };
     if tenths < 100 {
         format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
     } else {

@@ -112,6 +112,11 @@ impl<'a> Watchers<'a> {
         let Some(at) = at else { return Ok(()) };
         if answer.canceled {
             self.list.remove(at);
+            if let Some(stream) = &mut self.stream {
+                // etcd keeps a compacted watcher, and answers no progress, until it is told to
+                // forget it. A broken stream is noticed by the next step.
+                let _ = stream.cancel(answer.watch_id);
+            }
             complain(&format!("watch was canceled ({})", cancel_reason(answer)));
             return self.session.print(&Answer::Watch(answer));
         }
