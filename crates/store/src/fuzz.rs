@@ -102,9 +102,9 @@ fn is_sound_op(op: &Op) -> bool {
     match op {
         Op::Range(range) => !range.range.key.is_empty(),
         Op::Put(put) => {
-            !put.key.is_empty()
-                && !(put.ignore_value && !put.value.is_empty())
-                && !(put.ignore_lease && put.lease.0 != 0)
+            let keeps_value = !put.ignore_value || put.value.is_empty();
+            let keeps_lease = !put.ignore_lease || put.lease.0 == 0;
+            !put.key.is_empty() && keeps_value && keeps_lease
         }
         Op::Delete(delete) => !delete.range.key.is_empty(),
         Op::Txn(txn) => is_sound_txn(txn),
