@@ -103,9 +103,9 @@ async fn accept(shell: Rc<Shell>, pages: Rc<Pages<Asks>>, bound: Bound) {
     late.into_iter().for_each(start);
 }
 
-fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {
+pub(crate) fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {
     let config = &shell.config;
-    let metrics = Metrics::new(config.extensive_metrics);
+    let metrics = shell.metrics.clone();
     let gates: Vec<(&str, &str, bool)> =
         config.feature_gates.iter().map(|(name, on)| (*name, "", *on)).collect();
     metrics.set_identity(config.member_id.0, version::SERVER, &gates);
@@ -118,7 +118,7 @@ fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {
 }
 
 /// The loop as the HTTP pages see it.
-struct Asks(Rc<Shell>);
+pub(crate) struct Asks(Rc<Shell>);
 
 impl Ask for Asks {
     fn ask(&self, request: Request) -> Asked<'_> {

@@ -9,6 +9,9 @@ use super::slot::Slot;
 use super::threads::Threads;
 use super::watches::{Signal, Watches};
 use crate::config::Config;
+use crate::grpc::method::Method;
+use crate::grpc::status::Code;
+use crate::metrics::{MethodMetrics, Metrics};
 use bytes::Bytes;
 use member::{Event, Request, StreamId};
 use std::cell::{Cell, RefCell};
@@ -30,6 +33,9 @@ const ANSWER_BYTES_MAX: usize = 512 * 1024 * 1024;
 pub struct Shell {
     /// The settings.
     pub config: Config,
+    /// What is counted.
+    pub metrics: Metrics,
+    methods: Vec<MethodMetrics>,
     pub(super) core: RefCell<Box<dyn Core>>,
     pub(super) inbox: RefCell<Inbox>,
     pub(super) calls: RefCell<Calls>,
@@ -71,8 +77,12 @@ impl Shell {
     ) -> Shell {
         let mut inbox = Inbox::default();
         let own_queue = inbox.open();
+        let metrics = Metrics::new(config.extensive_metrics);
+        let methods = Method::ALL.iter().map(|method| method.metrics(&metrics)).collect();
         Shell {
             config,
+            metrics,
+            methods,
             core: RefCell::new(core),
             inbox: RefCell::new(inbox),
             calls: RefCell::default(),
@@ -113,6 +123,10 @@ impl Shell {
     /// Gives an arrival of `bytes` bytes to the loop.
     pub fn push(&self, queue: QueueId, arrival: Arrival, bytes: usize) {
         self.inbox.borrow_mut().push(queue, arrival, bytes);
+        self.wake_loop();
+    }
+
+    fn wake_loop(&self) {
         if let Some(waker) = &*self.loop_waker.borrow() {
             waker.wake_by_ref();
         }
@@ -144,7 +158,33 @@ impl Shell {
 
     /// True if a write of this cost finds no space. If so the alarm is raised, as etcd does.
     pub fn refuse_for_space(&self, cost: i64) -> bool {
-        cost != 0 && self.core.borrow_mut().over_quota(cost)
+        let refused = cost != 0 && self.core.borrow_mut().over_quota(cost);
+        if refused {
+            // The alarm is on its way before the caller can ask for it.
+            self.wake_loop();
+        }
+        refused
+    }
+
+    /// Counters of a method.
+    pub fn count(&self, method: Method) -> &MethodMetrics {
+        &self.methods[method as usize]
+    }
+
+    /// A call began: counts it, and takes the time if that is asked for.
+    pub fn call_began(&self, method: Method) -> Option<Instant> {
+        let count = self.count(method);
+        count.started.inc();
+        count.seconds.as_ref().map(|_| Instant::now())
+    }
+
+    /// A call ended.
+    pub fn call_ended(&self, method: Method, code: Code, began: Option<Instant>) {
+        let count = self.count(method);
+        count.handled(code as usize);
+        if let (Some(seconds), Some(began)) = (&count.seconds, began) {
+            seconds.observe(began.elapsed().as_secs_f64());
+        }
     }
 
     /// Figures for metrics.

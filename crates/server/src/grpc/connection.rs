@@ -10,7 +10,7 @@ use super::outgoing::{self, Outgoing};
 use super::ping::{GOAWAY_TOO_MANY_PINGS, PingWatch};
 use super::service::{self, Prepared};
 use super::slab::Slab;
-use super::status::Status;
+use super::status::{Code, Status};
 use super::stream_call::{self, StreamCall};
 use crate::driver::Shell;
 use crate::driver::inbox::{Arrival, QueueId};
@@ -33,6 +33,9 @@ pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const CALLS_MAX: usize = 4_096;
 const WINDOW_BYTES: u32 = 1024 * 1024;
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
+/// Streams that one read may open and reset again. A client that cancels much at once is no
+/// attack; more than this closes the connection.
+const RESETS_MAX: usize = 1_024;
 /// What h2 may hold of one stream's answer.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
@@ -49,6 +52,7 @@ where
         .initial_connection_window_size(WINDOW_BYTES)
         .max_header_list_size(HEADER_LIST_BYTES_MAX)
         .max_send_buffer_size(SEND_BUFFER_BYTES)
+        .max_pending_accept_reset_streams(RESETS_MAX)
         .max_concurrent_streams(shell.config.max_concurrent_streams);
     let handshake = builder.handshake::<_, Bytes>(io);
     let Ok(Ok(h2)) = tokio::time::timeout(HANDSHAKE_MAX, handshake).await else {
@@ -92,6 +96,8 @@ struct Call {
     method: Method,
     metadata: Metadata,
     body: Option<Body>,
+    /// When it began, if that is measured.
+    began: Option<Instant>,
 }
 
 struct Body {
@@ -161,17 +167,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(status) => return outgoing::refuse(&mut respond, 200, &status),
         };
         let stream = request.into_body();
+        let began = self.shell.call_began(method);
         if method.kind() != Kind::Unary {
             let shell = Rc::clone(&self.shell);
-            let call = StreamCall::new(shell, self.queue, metadata, respond, stream);
-            tokio::task::spawn_local(stream_call::serve(method, call));
+            let call = StreamCall::new(shell, self.queue, method, metadata, respond, stream);
+            tokio::task::spawn_local(stream_call::serve(call, began));
             return;
         }
         if CALLS_MAX <= self.calls.len() + self.sending.len() || self.shell.is_flooded() {
-            return outgoing::refuse(&mut respond, 200, &OpError::TooManyRequests.into());
+            let status = Status::from(OpError::TooManyRequests);
+            self.shell.call_ended(method, status.code, began);
+            return outgoing::refuse(&mut respond, 200, &status);
         }
         let body = Some(Body { stream, frames: FrameReader::default() });
-        let call = self.calls.insert(Call { respond, method, metadata, body });
+        let call = self.calls.insert(Call { respond, method, metadata, body, began });
         if self.poll_body(call, cx).is_pending() {
             self.reading.push(call);
         }
@@ -207,7 +216,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     body.frames.push(chunk);
                 }
                 Poll::Ready(Some(Err(_))) => {
-                    self.calls.remove(id);
+                    if let Some(call) = self.calls.remove(id) {
+                        self.shell.call_ended(call.method, Code::Canceled, call.began);
+                    }
                     return Poll::Ready(());
                 }
                 Poll::Ready(None) => break Err(stream_call::ended(body.frames.held_bytes())),
@@ -225,6 +236,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn dispatch(&mut self, id: u32, message: Bytes, cx: &mut Context<'_>) {
         let Some(call) = self.calls.get_mut(id) else { return };
         let bytes = message.len();
+        self.shell.count(call.method).received.inc();
         match service::prepare(call.method, message, &self.shell) {
             Ok(Prepared::Ask(request)) => {
                 let deadline = self.shell.deadline(call.metadata.timeout);
@@ -243,6 +255,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn refuse(&mut self, id: u32, status: &Status) {
         if let Some(mut call) = self.calls.remove(id) {
+            self.shell.call_ended(call.method, status.code, call.began);
             outgoing::refuse(&mut call.respond, 200, status);
         }
     }
@@ -256,6 +269,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Ok(parts) => self.send(call, parts, answer.reader, cx),
                 Err(status) => {
                     let mut respond = call.respond;
+                    self.shell.call_ended(call.method, status.code, call.began);
                     outgoing::refuse(&mut respond, 200, &status);
                 }
             }
@@ -270,6 +284,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         reader: Option<backend::Reader>,
         cx: &mut Context<'_>,
     ) {
+        self.shell.count(call.method).sent.inc();
+        self.shell.call_ended(call.method, Code::Ok, call.began);
         let content_type = call.metadata.content_type;
         let Ok(mut outgoing) = Outgoing::open(&mut call.respond, content_type, &self.shell) else {
             return;

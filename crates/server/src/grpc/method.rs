@@ -1,6 +1,7 @@
 //! Every RPC by its path, and what kind of RPC it is.
 
 use super::status::{Code, Status};
+use crate::metrics::{CallKind, MethodMetrics, Metrics};
 
 macro_rules! methods {
     ($($service:literal { $($variant:ident $name:literal $kind:ident),+ $(,)? })+) => {
@@ -138,6 +139,17 @@ impl Method {
             Some((service, _)) => format!("unknown service {service}"),
         };
         Err(Status::new(Code::Unimplemented, message))
+    }
+
+    /// Counters of this method.
+    pub(crate) fn metrics(self, metrics: &Metrics) -> MethodMetrics {
+        let kind = match self {
+            Method::Watch | Method::LeaseKeepAlive => CallKind::BidiStream,
+            _ if self.kind() == Kind::Stream => CallKind::ServerStream,
+            _ => CallKind::Unary,
+        };
+        let service = self.path().trim_start_matches('/').split('/').next().unwrap_or_default();
+        metrics.grpc.method(kind, service, self.name())
     }
 
     /// The last part of the path.

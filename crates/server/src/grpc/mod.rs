@@ -34,3 +34,6 @@ pub mod lock;
 pub mod maintenance;
 pub mod range_stream;
 pub mod watch;
+
+#[cfg(test)]
+mod tests;

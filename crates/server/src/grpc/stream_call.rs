@@ -19,6 +19,7 @@ use member::{Header, Request, Response};
 use std::future::Future;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 use types::Time;
 
 /// One call with its task.
@@ -29,6 +30,7 @@ pub struct StreamCall {
     pub queue: QueueId,
     /// When the caller stops waiting.
     pub deadline: Option<Time>,
+    method: Method,
     metadata: Metadata,
     respond: SendResponse<Bytes>,
     incoming: Incoming,
@@ -75,7 +77,8 @@ pub fn deadline_exceeded() -> Status {
 }
 
 /// Runs a call to its end.
-pub async fn serve(method: Method, mut call: StreamCall) {
+pub async fn serve(mut call: StreamCall, began: Option<Instant>) {
+    let (method, shell) = (call.method, Rc::clone(&call.shell));
     let limit = call.metadata.timeout;
     let run = run(method, &mut call);
     let ended = match limit {
@@ -85,6 +88,12 @@ pub async fn serve(method: Method, mut call: StreamCall) {
             Err(_) => Err(deadline_exceeded().into()),
         },
     };
+    let code = match &ended {
+        Ok(()) => Code::Ok,
+        Err(End::Status(status)) => status.code,
+        Err(End::Gone) => Code::Canceled,
+    };
+    shell.call_ended(method, code, began);
     match ended {
         Ok(()) => call.finish(),
         Err(End::Status(status)) => call.fail(&status),
@@ -111,6 +120,7 @@ impl StreamCall {
     pub fn new(
         shell: Rc<Shell>,
         queue: QueueId,
+        method: Method,
         metadata: Metadata,
         respond: SendResponse<Bytes>,
         stream: RecvStream,
@@ -118,7 +128,7 @@ impl StreamCall {
         let bytes_max = message_bytes_max(&shell);
         let deadline = shell.deadline(metadata.timeout);
         let incoming = Incoming { stream, frames: FrameReader::default(), bytes_max };
-        StreamCall { shell, queue, deadline, metadata, respond, incoming, outgoing: None }
+        StreamCall { shell, queue, deadline, method, metadata, respond, incoming, outgoing: None }
     }
 
     /// The next message; `None` once the client has sent its last.
@@ -132,7 +142,10 @@ impl StreamCall {
         loop {
             match incoming.frames.next(incoming.bytes_max) {
                 Err(status) => return Poll::Ready(Err(status.into())),
-                Ok(Some(message)) => return Poll::Ready(Ok(Some(message))),
+                Ok(Some(message)) => {
+                    self.shell.count(self.method).received.inc();
+                    return Poll::Ready(Ok(Some(message)));
+                }
                 Ok(None) => {}
             }
             match incoming.stream.poll_data(cx) {
@@ -168,6 +181,7 @@ impl StreamCall {
 
     /// Sends one message.
     pub async fn send(&mut self, parts: Parts) -> Result<(), End> {
+        self.count_sent(1);
         Ok(self.outgoing()?.send(parts).await?)
     }
 
@@ -177,6 +191,7 @@ impl StreamCall {
         parts: Parts,
         reader: Option<backend::Reader>,
     ) -> Result<(), End> {
+        self.count_sent(1);
         let outgoing = self.outgoing()?;
         outgoing.put(parts, reader)?;
         Ok(std::future::poll_fn(|cx| outgoing.poll_send(cx)).await?)
@@ -185,6 +200,11 @@ impl StreamCall {
     /// Sends one message that prost encodes.
     pub async fn send_message(&mut self, message: &impl prost::Message) -> Result<(), End> {
         self.send(Parts::whole(frame::framed(message))).await
+    }
+
+    /// Counts messages that are about to be sent.
+    pub fn count_sent(&self, messages: usize) {
+        self.shell.count(self.method).sent.inc_by(messages as u64);
     }
 
     /// The sending side; the headers are sent first.

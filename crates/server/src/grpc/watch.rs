@@ -168,6 +168,7 @@ impl WatchStream<'_> {
             if self.messages.is_empty() {
                 continue;
             }
+            self.call.count_sent(self.messages.len());
             let head = Head::new(&self.call.shell);
             let parts = encode(&head, &mut self.messages);
             self.call.outgoing()?.put(parts, None)?;
