@@ -1,6 +1,7 @@
 //! Real processes under faults: a recorder keeps what was acknowledged, the server is killed, and
 //! what it serves afterwards is held against the record.
 
+pub mod cases;
 pub mod dice;
 pub mod disk;
 pub mod full;

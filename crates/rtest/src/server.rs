@@ -16,6 +16,7 @@ pub struct Server {
     port: u16,
     peer_port: u16,
     extra: Vec<String>,
+    env: Vec<(String, PathBuf)>,
     child: Option<Child>,
 }
 
@@ -36,6 +37,7 @@ impl Server {
             port: free_port()?,
             peer_port: free_port()?,
             extra: extra.to_vec(),
+            env: Vec::new(),
             child: None,
         })
     }
@@ -55,6 +57,11 @@ impl Server {
         &self.data
     }
 
+    /// Sets a variable of the environment of later starts.
+    pub fn set_env(&mut self, name: &str, value: &Path) {
+        self.env.push((name.to_string(), value.to_path_buf()));
+    }
+
     /// Starts it; it may not serve yet.
     pub fn start(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "the server runs already");
@@ -71,6 +78,7 @@ impl Server {
             .arg(format!("--initial-advertise-peer-urls={peer}"))
             .arg(format!("--initial-cluster=one={peer}"))
             .args(&self.extra)
+            .envs(self.env.clone())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -118,6 +126,19 @@ impl Server {
             child.wait()?;
         }
         Ok(())
+    }
+
+    /// SIGTERM; it is not waited for.
+    pub fn terminate(&self) -> Result<()> {
+        let pid = self.pid().context("the server is not running")?;
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = pid.context("a process id")?;
+        Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+    }
+
+    /// Where peers would reach it.
+    pub fn peer_address(&self) -> String {
+        format!("127.0.0.1:{}", self.peer_port)
     }
 
     /// Waits for it to end by itself; its exit code.

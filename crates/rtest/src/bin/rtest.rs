@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use rtest::{full, kill, stall, strace};
+use rtest::{cases, full, kill, stall, strace};
 
 #[derive(Parser)]
 #[command(about = "Real processes under faults")]
@@ -21,6 +21,8 @@ enum Command {
     Full(full::Options),
     /// The order of system calls.
     Strace(strace::Options),
+    /// What users of etcd reported, one test a case.
+    Cases(cases::Options),
 }
 
 fn main() -> Result<()> {
@@ -31,5 +33,6 @@ fn main() -> Result<()> {
         Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
         Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
         Command::Strace(options) => runtime.block_on(local.run_until(strace::run(options))),
+        Command::Cases(options) => cases::run(&options),
     }
 }

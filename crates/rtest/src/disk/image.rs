@@ -73,6 +73,10 @@ pub enum Refusal {
     NoSpace,
     /// The disk failed.
     Io,
+    /// The file system has no such call.
+    Unsupported,
+    /// A signal came in between.
+    Interrupted,
 }
 
 /// The disk.
@@ -88,6 +92,8 @@ pub struct Image {
     pub syncs: u64,
     /// The next sync fails once, and what it should have kept is gone.
     pub fail_next_sync: bool,
+    /// What a file system without `fallocate` answers, and how often.
+    pub fallocate_refusals: (Refusal, u64),
 }
 
 impl Default for Image {
@@ -99,6 +105,7 @@ impl Default for Image {
             sync_delay_ms: 0,
             syncs: 0,
             fail_next_sync: false,
+            fallocate_refusals: (Refusal::Unsupported, 0),
         }
     }
 }

@@ -6,5 +6,5 @@
 pub mod image;
 mod mount;
 
-pub use image::{Image, Loss};
+pub use image::{Image, Loss, Refusal};
 pub use mount::Mount;

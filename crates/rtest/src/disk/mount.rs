@@ -90,6 +90,8 @@ fn errno(refusal: Refusal) -> Errno {
         Refusal::NotEmpty => Errno::ENOTEMPTY,
         Refusal::NoSpace => Errno::ENOSPC,
         Refusal::Io => Errno::EIO,
+        Refusal::Unsupported => Errno::EOPNOTSUPP,
+        Refusal::Interrupted => Errno::EINTR,
     }
 }
 
@@ -342,6 +344,10 @@ impl Filesystem for Disk {
             return reply.error(Errno::EOPNOTSUPP);
         }
         let mut image = self.shared.image();
+        if let (refusal, left @ 1..) = &mut image.fallocate_refusals {
+            *left -= 1;
+            return reply.error(errno(*refusal));
+        }
         let len = image.len(inode.0).unwrap_or(0);
         let result = image.set_len(inode.0, len.max(offset + length));
         drop(image);

@@ -1,0 +1,136 @@
+//! Ranges: streams of chunks, counts.
+
+use super::ask::{Must, call, compact, head, load, op, prefix_of, put, put_of, range, revision};
+use super::place::Place;
+use anyhow::{Result, bail, ensure};
+use client::{Client, Code, Config, Status};
+use proto::etcdserverpb::range_request::{SortOrder, SortTarget};
+use proto::etcdserverpb::{
+    DeleteRangeRequest, RangeRequest, RangeResponse, TxnRequest, request_op::Request,
+};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// All chunks of a stream as one answer.
+async fn merged(client: &Client, request: &RangeRequest) -> Result<RangeResponse, Status> {
+    let mut chunks = client.range_stream(request, &call()).await?;
+    let mut whole = RangeResponse::default();
+    while let Some(chunk) = chunks.next().await {
+        merge(&mut whole, chunk?.range_response.unwrap_or_default());
+    }
+    Ok(whole)
+}
+
+fn merge(whole: &mut RangeResponse, chunk: RangeResponse) {
+    whole.kvs.extend(chunk.kvs);
+    whole.header = chunk.header.or(whole.header.take());
+    whole.count = whole.count.max(chunk.count);
+    whole.more = chunk.more;
+}
+
+/// Compares a stream with the range at the stream's revision.
+async fn same(client: &Client, request: &RangeRequest) -> Result<()> {
+    let streamed = merged(client, request).await.must("range stream")?;
+    let at = revision(streamed.header);
+    let unary = range(client, &RangeRequest { revision: at, ..request.clone() }).await?;
+    let what = format!("limit {}, keys_only {}", request.limit, request.keys_only);
+    ensure!(streamed.kvs.len() == unary.kvs.len(), "{what}: {} keys", streamed.kvs.len());
+    ensure!(streamed.kvs == unary.kvs, "{what}: the stream differs from the range at {at}");
+    ensure!(streamed.count == unary.count, "{what}: count {}", streamed.count);
+    ensure!(streamed.more == unary.more, "{what}: more is {}", streamed.more);
+    Ok(())
+}
+
+/// 10 000 keys that are overwritten all the time.
+pub(crate) async fn uc_131_a_range_stream_is_one_answer(place: &Place) -> Result<()> {
+    let (_server, client) = place.serve(&[]).await?;
+    load(&client, 10_000, |n| put_of(format!("k/{n:05}"), vec![b'v'; 300])).await?;
+    let ended = Rc::new(Cell::new(false));
+    let (writer, stop) = (client.clone(), Rc::clone(&ended));
+    let work = tokio::task::spawn_local(async move {
+        let mut n = 0;
+        while !stop.get() {
+            put(&writer, &format!("k/{:05}", n % 10_000), vec![b'w'; 300]).await?;
+            n += 7;
+        }
+        anyhow::Ok(())
+    });
+    for _ in 0..5 {
+        same(&client, &prefix_of("k/")).await?;
+    }
+    same(&client, &RangeRequest { limit: 10, ..prefix_of("k/") }).await?;
+    same(&client, &RangeRequest { keys_only: true, ..prefix_of("k/") }).await?;
+    same(&client, &RangeRequest { count_only: true, ..prefix_of("k/") }).await?;
+    ended.set(true);
+    work.await??;
+    let by_value = RangeRequest {
+        sort_order: SortOrder::Ascend.into(),
+        sort_target: SortTarget::Value.into(),
+        ..prefix_of("k/")
+    };
+    let filtered = RangeRequest { min_mod_revision: 5, ..prefix_of("k/") };
+    for request in [by_value, filtered] {
+        match merged(&client, &request).await {
+            Err(status) if status.code == Code::UNIMPLEMENTED => {}
+            other => bail!("not refused: {:?}", other.map(|answer| answer.count)),
+        }
+    }
+    Ok(())
+}
+
+/// A slow reader and a compaction of what it reads: whole and right, or told of the compaction.
+pub(crate) async fn uc_131_a_compacted_range_stream_is_never_short(place: &Place) -> Result<()> {
+    let (server, client) = place.serve(&[]).await?;
+    load(&client, 10_000, |n| put_of(format!("k/{n:05}"), vec![b'v'; 1000])).await?;
+    let mut config = Config::new([server.endpoint()]);
+    config.stream_window_bytes = 64 << 10;
+    config.connection_window_bytes = 64 << 10;
+    let slow = Client::new(config).must("client")?;
+    let mut chunks = slow.range_stream(&prefix_of("k/"), &call()).await.must("range stream")?;
+    let mut whole = RangeResponse::default();
+    let Some(first) = chunks.next().await else { bail!("no chunk") };
+    merge(&mut whole, first.must("first chunk")?.range_response.unwrap_or_default());
+    load(&client, 10_000, |n| put_of(format!("k/{n:05}"), "new")).await?;
+    compact(&client, head(&client).await?).await?;
+    loop {
+        match chunks.next().await {
+            Some(Ok(chunk)) => merge(&mut whole, chunk.range_response.unwrap_or_default()),
+            Some(Err(status)) => {
+                let text = "etcdserver: mvcc: required revision has been compacted";
+                let is_told = status.code == Code::OUT_OF_RANGE && status.message == text;
+                ensure!(is_told, "the stream ended with {status:?}");
+                return Ok(());
+            }
+            None => break,
+        }
+    }
+    ensure!(whole.kvs.len() == 10_000, "{} of 10 000 keys without an error", whole.kvs.len());
+    let is_old = whole.kvs.iter().all(|kv| kv.value.len() == 1000);
+    ensure!(is_old, "the stream mixes revisions");
+    Ok(())
+}
+
+/// 20 000 keys, half of them deleted: both counts are exact, at the head and before.
+pub(crate) async fn uc_133_count_only_is_exact(place: &Place) -> Result<()> {
+    let (_server, client) = place.serve(&[]).await?;
+    load(&client, 20_000, |n| put_of(format!("k/{n:05}"), "v")).await?;
+    let before = head(&client).await?;
+    for batch in 0..100 {
+        let deletes = (0..100).map(|n| {
+            let key = format!("k/{:05}", (batch * 100 + n) * 2);
+            op(Request::RequestDeleteRange(DeleteRangeRequest {
+                key: key.into(),
+                ..Default::default()
+            }))
+        });
+        let request = TxnRequest { success: deletes.collect(), ..TxnRequest::default() };
+        client.txn(&request, &call()).await.must("txn")?;
+    }
+    for (at, expected) in [(0, 10_000), (before, 20_000)] {
+        let request = RangeRequest { count_only: true, revision: at, ..prefix_of("k/") };
+        let answer = range(&client, &request).await?;
+        ensure!(answer.kvs.is_empty(), "keys are sent");
+        ensure!(answer.count == expected, "count {} at {at}, expected {expected}", answer.count);
+    }
+    Ok(())
+}
