@@ -27,6 +27,7 @@ type duel struct {
 	tally     *tally
 	failed    int
 	answered  map[string]int // by method and code
+	verbose   bool
 }
 
 func runRandom(o options, r *rules, t *tally) error {
@@ -36,7 +37,7 @@ func runRandom(o options, r *rules, t *tally) error {
 	}
 	defer p.stop()
 	d := duel{pair: p, rules: r, generator: newGenerator(o.seed), tally: t,
-		answered: map[string]int{}}
+		answered: map[string]int{}, verbose: o.verbose}
 	for i, s := range p.sides() {
 		if d.watches[i], err = newWatchLog(s); err != nil {
 			return err
@@ -76,6 +77,9 @@ func (d *duel) summary() string {
 // one plays the next random step.
 func (d *duel) one(number int) {
 	next := d.generator.next()
+	if d.verbose {
+		fmt.Println(number, next.method, strings.Join(strings.Fields(fmt.Sprint(next.request, next.watch)), " "))
+	}
 	if next.settle {
 		d.settle(number)
 	}

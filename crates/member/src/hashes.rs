@@ -44,7 +44,8 @@ impl Member {
         if newest < revision {
             return self.reply(id, Err(OpError::FutureRevision), effects);
         }
-        if revision < compacted {
+        // A negative revision hashes nothing, as in etcd.
+        if 0 < revision && revision < compacted {
             return self.reply(id, Err(OpError::Compacted), effects);
         }
         let upto = self.apply.done();

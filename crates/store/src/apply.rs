@@ -13,7 +13,8 @@ use mvcc::Changes;
 use proto::request::Request;
 use types::outcome::{DeleteOutcome, Item};
 use types::{
-    DeleteOp, Index, KeyRange, LeaseId, MemberId, OpError, PutOp, Revision, Term, TxnOp, limits,
+    DeleteOp, Index, KeyRange, LeaseId, MemberId, OpError, PutOp, Record, Revision, Term, TxnOp,
+    limits,
 };
 
 /// An entry of which only slices were applied so far: its changes are in the open write
@@ -286,9 +287,11 @@ impl Store {
         self.unflushed.push(changes.into_iter().map(|change| change.record));
     }
 
+    /// The change as watchers get it.
     fn told(&self, change: &mvcc::Change) -> watch::Change {
         let record = &change.record;
-        let wanted = change.prev.as_ref().filter(|_| self.hub.wants_prev(change.key()));
+        let asked = |_: &&_| self.hub.wants_prev(change.key()) && !creates_key(record);
+        let wanted = change.prev.as_ref().filter(asked);
         watch::Change {
             key: record.kv.slice_ref(change.key()),
             revision: record.revision,
@@ -397,4 +400,10 @@ pub(crate) fn cold(item: &Item) -> Option<Revision> {
         Item::Cold { revision, .. } => Some(*revision),
         Item::Resident(_) => None,
     }
+}
+
+/// True if a record began its key's present life. Such an event tells no previous value, also where
+/// the transaction that made it had deleted the key before.
+pub(crate) fn creates_key(record: &Record) -> bool {
+    !record.tombstone && mvcc::kv::parse(&record.kv).is_ok_and(|parts| parts.numbers.version == 1)
 }

@@ -1,6 +1,6 @@
 //! History for the watchers that are behind, slice by slice.
 
-use crate::apply::cold;
+use crate::apply::{cold, creates_key};
 use crate::store::Store;
 use crate::txn;
 use mvcc::History;
@@ -79,7 +79,7 @@ impl Store {
         let mut needed = Vec::new();
         for record in records {
             let key = mvcc::kv::key(&record.kv);
-            if self.hub.wants_prev_behind(key) {
+            if self.hub.wants_prev_behind(key) && !creates_key(record) {
                 let prev = self.keyspace.prev(key, record.revision.main);
                 needed.extend(prev.and_then(|prev| cold(&prev.item)));
             }
@@ -91,7 +91,7 @@ impl Store {
 
     fn past(&self, record: &Record) -> watch::Change {
         let key = mvcc::kv::key(&record.kv);
-        let wanted = self.hub.wants_prev_behind(key);
+        let wanted = self.hub.wants_prev_behind(key) && !creates_key(record);
         let prev = wanted.then(|| self.keyspace.prev(key, record.revision.main)).flatten();
         watch::Change {
             key: record.kv.slice_ref(key),

@@ -270,7 +270,8 @@ impl World {
         let due = self.model.changes().iter().filter(|change| self.from <= change.main);
         let due: Vec<_> = due
             .map(|change| {
-                let prev = self.model.prev_of(change);
+                let begins = change.kv.as_ref().is_some_and(|kv| kv.version == 1);
+                let prev = self.model.prev_of(change).filter(|_| !begins);
                 let prev = prev.map(|prev| (prev.modified, prev.value.clone()));
                 (change.main, change.key.clone(), change.kv.is_none(), prev)
             })
