@@ -22,6 +22,8 @@ pub(crate) struct SealedSegment {
     pub(crate) listed: manifest::Sealed,
     pub(crate) view: Arc<SegmentView>,
     pub(crate) dead: DeadSet,
+    /// How many of the dead are delete markers that the last rewrite had to keep.
+    pub(crate) kept: u64,
 }
 
 /// The store's only writer. After an error other than `NoSpace` it refuses everything: the
@@ -221,7 +223,7 @@ impl Backend {
             (Some(listed), Some(view)) => {
                 // Gives back what was allocated and not used. Not synced: a start does it again.
                 old.segment.file.set_len(listed.len)?;
-                self.sealed.push(SealedSegment { listed, view, dead: old.dead });
+                self.sealed.push(SealedSegment { listed, view, dead: old.dead, kept: 0 });
             }
             _ => self.remove(&old.segment.path)?,
         }

@@ -210,7 +210,12 @@ fn open_sealed(
         let total = Total { records: listed.records, digest: listed.digest };
         let (last, end) = (listed.last, listed.end);
         let view = Arc::new(SegmentView { file, spans, last, end, total });
-        sealed.push(SealedSegment { listed: listed.clone(), view, dead: DeadSet::default() });
+        sealed.push(SealedSegment {
+            listed: listed.clone(),
+            view,
+            dead: DeadSet::default(),
+            kept: 0,
+        });
     }
     Ok(sealed)
 }

@@ -1,4 +1,8 @@
 //! Space reclaim: copies the live records of segments with garbage into a new one.
+//!
+//! A delete marker that is garbage hides older versions of its key from a start, which works out
+//! anew what is garbage. So it stays as long as any older segment holds garbage: those versions
+//! are garbage too, and may be there.
 
 use crate::active::{self, Chunks};
 use crate::backend::{Backend, SealedSegment};
@@ -40,6 +44,8 @@ pub struct Rewritten {
 struct Copied {
     listed: manifest::Sealed,
     view: Arc<SegmentView>,
+    /// Delete markers that are garbage but had to stay.
+    kept: Vec<Revision>,
 }
 
 impl Backend {
@@ -49,6 +55,15 @@ impl Backend {
         self.check_usable()?;
         self.guarded(|backend| {
             if pace == Pace::Now && 0 < backend.active.dead.count() {
+                backend.seal(0)?;
+            }
+            if backend.candidates(pace)?.is_none() {
+                return Ok(None);
+            }
+            // A start may cut the last job of the active segment and go back to the state before
+            // it. What is garbage because of that job must be there then: so the job is sealed
+            // before anything is dropped.
+            if 0 < backend.active.jobs {
                 backend.seal(0)?;
             }
             match backend.candidates(pace)? {
@@ -66,20 +81,36 @@ impl Backend {
         };
         // On a full disk only what fits can be copied.
         let room = self.disk.available()?;
-        let worst = (0..self.sealed.len())
+        let mut worthy = (0..self.sealed.len())
             .filter(|at| {
-                let dead = self.sealed[*at].dead.count();
+                let dead = self.droppable(*at);
                 0 < dead && share * self.sealed[*at].listed.records <= dead * 100
             })
-            .filter(|at| self.sealed[*at].live_bytes() + 4 * BLOCK <= room)
-            .max_by_key(|at| {
-                let sealed = &self.sealed[*at];
-                (sealed.dead.count() * 1000 / sealed.listed.records.max(1), usize::MAX - at)
-            });
+            .filter(|at| self.sealed[*at].live_bytes() + 4 * BLOCK <= room);
+        let worst = match pace {
+            // Oldest first: what is rewritten later has no older garbage then.
+            Pace::Now => worthy.next(),
+            Pace::Paced => worthy.max_by_key(|at| {
+                let records = self.sealed[*at].listed.records.max(1);
+                (self.droppable(*at) * 1000 / records, usize::MAX - at)
+            }),
+        };
         match worst {
             Some(at) => Ok(Some(self.grow(at..at + 1, room))),
             None => Ok(self.small_neighbours(room)),
         }
+    }
+
+    /// True if a segment before this one holds garbage.
+    fn has_older_garbage(&self, at: usize) -> bool {
+        self.sealed[..at].iter().any(|older| 0 < older.dead.count())
+    }
+
+    /// Records of a segment that a rewrite would drop, as far as is known.
+    fn droppable(&self, at: usize) -> u64 {
+        let sealed = &self.sealed[at];
+        let kept = if self.has_older_garbage(at) { sealed.kept } else { 0 };
+        sealed.dead.count().saturating_sub(kept)
     }
 
     /// Takes neighbours in as long as all fits one segment.
@@ -134,10 +165,10 @@ impl Backend {
             return Err(error);
         }
         self.manifest = next;
-        let new = copied.map(|Copied { listed, view }| SealedSegment {
-            listed,
-            view,
-            dead: DeadSet::default(),
+        let new = copied.map(|Copied { listed, view, kept }| {
+            let mut dead = DeadSet::default();
+            dead.extend(listed.first, &kept);
+            SealedSegment { listed, view, kept: dead.count(), dead }
         });
         let old: Vec<SealedSegment> = self.sealed.splice(run, new).collect();
         for sealed in &old {
@@ -154,7 +185,9 @@ impl Backend {
         let ids = (self.manifest.salt, id);
         let segment = active::create(&*self.disk, &self.dir, ids, BLOCK)?;
         let path = segment.path.clone();
-        let copied = Copy::new(segment).run(&self.sealed[run.clone()]);
+        let mut copy = Copy::new(segment);
+        copy.keeps_markers = self.has_older_garbage(run.start);
+        let copied = copy.run(&self.sealed[run.clone()]);
         if let Ok(None) | Err(Error::NoSpace(_)) = copied {
             self.remove(&path)?;
         }
@@ -181,12 +214,16 @@ struct Copy {
     total: Total,
     first: Option<Revision>,
     last: Option<Revision>,
+    /// Delete markers stay, though they are garbage.
+    keeps_markers: bool,
+    kept: Vec<Revision>,
 }
 
 impl Copy {
     fn new(segment: SegmentFile) -> Copy {
         let (spans, total) = (SpanBuilder::default(), Total { records: 0, digest: 0 });
-        Copy { segment, spans, total, first: None, last: None }
+        let kept = Vec::new();
+        Copy { segment, spans, total, first: None, last: None, keeps_markers: false, kept }
     }
 
     /// Copies what is live of `sources` as one job, and seals it.
@@ -228,7 +265,7 @@ impl Copy {
         let spans = self.spans.spans().to_vec();
         let (file, total) = (self.segment, self.total);
         let view = Arc::new(SegmentView { file, spans, last, end, total });
-        Ok(Some(Copied { listed, view }))
+        Ok(Some(Copied { listed, view, kept: self.kept }))
     }
 
     fn copy_live(&mut self, source: &SealedSegment, out: &mut Chunks<'_>) -> Result<()> {
@@ -241,7 +278,10 @@ impl Copy {
                 _ => continue,
             };
             if source.dead.contains(source.listed.first, record.revision, &mut cursor) {
-                continue;
+                if !record.tombstone || !self.keeps_markers {
+                    continue;
+                }
+                self.kept.push(record.revision);
             }
             let frame = format::record_frame_len(record.kv);
             self.spans.add(record.revision, out.position(), frame);

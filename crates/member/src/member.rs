@@ -364,6 +364,11 @@ impl Member {
         &self.store
     }
 
+    /// The store, for reads of the driver's own.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
     /// State of the node.
     pub fn node_status(&self) -> node::Status {
         self.node.status()

@@ -79,7 +79,7 @@ impl Proposals {
     /// The lowest id that somebody waits for, said in one entry of many: ids below need not be
     /// remembered. 0 says nothing.
     pub(crate) fn floor(&self) -> u64 {
-        if self.ids.peek() % FLOOR_EVERY == 0 { self.first } else { 0 }
+        if self.ids.peek().is_multiple_of(FLOOR_EVERY) { self.first } else { 0 }
     }
 
     /// Takes a proposal whose entry carries `next_id`.

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::{Backend, Error, FlushJob, Pace};
-use types::Revision;
+use types::{Record, Revision};
 use vfs::sim::SimDisk;
 
 #[test]
@@ -134,4 +134,31 @@ fn garbage_is_given_back_and_old_readers_keep_what_they_saw() {
     );
     let (_, mut recovered) = open(&disk.snapshot()).unwrap();
     assert_eq!(contents(&mut recovered).unwrap(), model);
+}
+
+#[test]
+fn a_delete_marker_stays_while_older_versions_of_its_key_may_be_there() {
+    let disk = SimDisk::new();
+    let mut backend = create(&disk);
+    // An old segment with one version of the key among much that lives, and a newer one that is
+    // garbage but for one record.
+    let mut old = job(2..=60, 400);
+    old.records.insert(0, put(1, 0, "gone", b"old"));
+    backend.flush(&old).unwrap();
+    let mut newer = job(62..=140, 400);
+    newer.records.insert(0, tombstone(61, 0, "gone"));
+    backend.flush(&newer).unwrap();
+    let dead = (61..=130).map(|main| Revision::new(main, 0)).collect::<Vec<_>>();
+    let removals = [vec![Revision::new(1, 0)], dead].concat();
+    backend.flush(&FlushJob { removals, ..job(300..=400, 400) }).unwrap();
+    while backend.rewrite_step(Pace::Paced).unwrap().is_some() {}
+    let versions = |backend: &Backend| {
+        let of_key = |record: &Record| record.kv.windows(4).any(|part| part == b"gone");
+        let found = all(&backend.reader()).unwrap().into_iter().filter(of_key);
+        found.map(|record| record.tombstone).collect::<Vec<bool>>()
+    };
+    assert_eq!(versions(&backend), [false, true], "the marker must not go first");
+    while backend.rewrite_step(Pace::Now).unwrap().is_some() {}
+    assert_eq!(versions(&backend), []);
+    assert_eq!(backend.garbage(), 0);
 }

@@ -63,9 +63,8 @@ impl Inode {
     }
 
     pub(super) fn sync(&mut self) {
-        if self.resized {
-            self.durable.resize(self.cache.len(), 0);
-        }
+        // The length outlives a failed sync; what that sync lost stays lost.
+        self.durable.resize(self.cache.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {
             let from = sector * SECTOR;
             let to = (from + SECTOR).min(self.cache.len());

@@ -1,0 +1,108 @@
+//! What can go wrong, and how it is brought about.
+
+use crate::rng::Rng;
+use vfs::sim::{CallKind, Fault, SimDisk};
+
+/// Kinds of fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The process is killed between two calls; the page cache stays.
+    Kill,
+    /// The process is killed at one of the next calls to the disk.
+    KillAtCall,
+    /// The power goes: what was not synced is dropped, kept or torn.
+    PowerLoss,
+    /// The power goes at one of the next calls to the disk.
+    PowerLossAtCall,
+    /// Killed, started again, and then the power goes: what the start read from the page cache
+    /// was not durable.
+    KillThenPowerLoss,
+    /// A sync fails, which ends the process; its pages look clean and are lost with the power.
+    SyncFails,
+    /// A write fails, whole or after its first half.
+    WriteFails,
+    /// The disk is full for a while.
+    DiskFull,
+    /// Syncs take long for a while.
+    SlowSync,
+    /// The process is asked to stop.
+    Stop,
+    /// While the process is down a sealed file rots: the start must refuse, or lose nothing.
+    Rot,
+    /// While the process is down a sealed file vanishes: the start must refuse.
+    LostFile,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 12] = [
+        Kind::Kill,
+        Kind::KillAtCall,
+        Kind::PowerLoss,
+        Kind::PowerLossAtCall,
+        Kind::KillThenPowerLoss,
+        Kind::SyncFails,
+        Kind::WriteFails,
+        Kind::DiskFull,
+        Kind::SlowSync,
+        Kind::Stop,
+        Kind::Rot,
+        Kind::LostFile,
+    ];
+}
+
+/// How the process ends next, once a call to the disk was made to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The page cache stays.
+    Kill,
+    /// The page cache goes.
+    PowerLoss,
+}
+
+/// Arms the disk so that one of the next calls fails.
+pub(crate) fn arm(disk: &SimDisk, kind: Kind, rng: &mut Rng) {
+    match kind {
+        Kind::KillAtCall | Kind::PowerLossAtCall => disk.stop_after(rng.between(0, 40)),
+        Kind::SyncFails => disk.fail(Some(CallKind::Sync), rng.between(0, 4), Fault::Io),
+        Kind::WriteFails => {
+            let fault = rng.pick(&[Fault::Io, Fault::Short]);
+            disk.fail(Some(CallKind::Write), rng.between(0, 4), fault);
+        }
+        _ => {}
+    }
+}
+
+/// Takes the power away: each piece of unsynced data is dropped, kept or torn by chance.
+pub(crate) fn power_loss(disk: &SimDisk, rng: &mut Rng) {
+    let drops_all = rng.chance(30);
+    disk.power_loss(&mut |options| if drops_all { 0 } else { rng.below(options) });
+}
+
+/// A file that was sealed long ago: not the newest of its kind.
+pub(crate) fn sealed_file(disk: &SimDisk, rng: &mut Rng) -> Option<String> {
+    use vfs::Disk;
+    let (dir, end) = rng.pick(&[("wal", ".wal"), ("db", ".rec")]);
+    let mut names = disk.list(dir).ok()?;
+    names.retain(|name| name.ends_with(end));
+    names.sort_unstable();
+    names.pop();
+    if names.is_empty() {
+        return None;
+    }
+    let at = rng.below(names.len());
+    Some(format!("{dir}/{}", names[at]))
+}
+
+/// Changes bytes of a sealed file.
+pub(crate) fn rot(disk: &SimDisk, path: &str, rng: &mut Rng) {
+    let (how, place) = (rng.below(3), rng.next());
+    disk.rot(path, |bytes| {
+        let len = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let at = usize::try_from(place % len.max(1)).expect("below a length");
+        match how {
+            0 => bytes[at] ^= 1,
+            1 => bytes[at..].iter_mut().take(8).for_each(|byte| *byte = 0),
+            _ => bytes[at..].iter_mut().take(512).for_each(|byte| *byte = 0),
+        }
+    });
+}

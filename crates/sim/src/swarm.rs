@@ -1,0 +1,63 @@
+//! What a seed draws for its run: sizes, rates, and which faults it may meet (SIM-5).
+
+use crate::fault::Kind;
+use crate::rng::Rng;
+use std::time::Duration;
+
+/// The draw of one seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Swarm {
+    pub(crate) clients: usize,
+    pub(crate) watchers: usize,
+    pub(crate) keys: usize,
+    /// Longest value in bytes.
+    pub(crate) value_bytes_max: u64,
+    pub(crate) wal_segment_bytes: u64,
+    pub(crate) backend_segment_bytes: u64,
+    pub(crate) resident_bytes: usize,
+    pub(crate) recent_bytes: usize,
+    pub(crate) flush_bytes: usize,
+    pub(crate) flush_interval: Duration,
+    pub(crate) unflushed_bytes_max: usize,
+    pub(crate) heartbeat: Duration,
+    pub(crate) election: Duration,
+    /// Usual time of a sync, at most.
+    pub(crate) sync_max: Duration,
+    /// True if a start can read past the page cache.
+    pub(crate) device_reads: bool,
+    pub(crate) faults: Vec<Kind>,
+    /// Time between faults, at most.
+    pub(crate) fault_interval: Duration,
+    /// Acknowledged writes after which the run heals and ends.
+    pub(crate) writes: u64,
+}
+
+impl Swarm {
+    pub(crate) fn draw(rng: &mut Rng) -> Swarm {
+        let heartbeat = Duration::from_millis(rng.between(29, 100));
+        let kib = |kib: u64| usize::try_from(kib * 1024).expect("a small size");
+        let faults = Kind::ALL.into_iter().filter(|_| rng.chance(60)).collect::<Vec<_>>();
+        let faults = if faults.is_empty() { vec![Kind::PowerLoss] } else { faults };
+        let flush = rng.between(1, 64);
+        Swarm {
+            clients: 2 + rng.below(7),
+            watchers: rng.below(4),
+            keys: 4 + rng.below(30),
+            value_bytes_max: rng.pick(&[40, 300, 3000, 9000]),
+            wal_segment_bytes: rng.pick(&[32, 64, 128]) * 1024,
+            backend_segment_bytes: rng.pick(&[32, 64, 256]) * 1024,
+            resident_bytes: kib(rng.pick(&[0, 1, 8, 1024])),
+            recent_bytes: kib(rng.pick(&[1, 8, 256])),
+            flush_bytes: kib(flush),
+            flush_interval: Duration::from_millis(rng.between(50, 2000)),
+            unflushed_bytes_max: kib(flush * 2 + 16),
+            heartbeat,
+            election: heartbeat * u32::try_from(rng.between(5, 20)).expect("small"),
+            sync_max: Duration::from_micros(rng.pick(&[300, 2000, 20_000])),
+            device_reads: rng.chance(50),
+            faults,
+            fault_interval: Duration::from_millis(rng.between(60, 500)),
+            writes: 220 + rng.between(0, 120),
+        }
+    }
+}
