@@ -122,7 +122,9 @@ impl Member {
     fn trim(&mut self, effects: &mut Effects) {
         let last = self.node.status().last;
         let kept = if self.node.is_sole_voter() { 1 } else { self.config.catch_up_entries.max(1) };
+        // The log lets go only of what its own hard state says is committed.
         let upto = self.flush.before.min(Index(last.0.saturating_sub(kept)));
+        let upto = upto.min(self.node.commit_written());
         if self.flush.trimmed < upto {
             self.flush.trimmed = upto;
             effects.push(Effect::Trim(upto));

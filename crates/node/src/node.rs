@@ -348,6 +348,12 @@ impl Node {
         }
     }
 
+    /// The commit index of the newest hard state that was handed out to be written. The commit
+    /// index itself may be ahead: it is not written alone.
+    pub fn commit_written(&self) -> Index {
+        self.hard_state_written.commit
+    }
+
     /// Applied index, as reported.
     pub fn applied_index(&self) -> Index {
         self.applied

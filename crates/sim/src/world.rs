@@ -249,6 +249,10 @@ impl World {
                 self.phase = Phase::Healing;
                 self.syncs_slow = false;
                 self.schedule(Duration::ZERO, Action::SpaceBack);
+                if self.armed.is_some() || self.power_loss_next {
+                    // A quiet disk would never meet the fault that was laid.
+                    self.schedule(Duration::from_millis(50), Action::Strike(Kind::Kill));
+                }
             }
             Phase::Healing => {
                 let is_ready = self.process.as_ref().is_some_and(|process| process.is_ready);
