@@ -106,6 +106,10 @@ pub trait File: Send + Sync {
     /// Reserves blocks for the first `len` bytes, so that writes there cannot meet a full disk.
     /// Falls back to writing zeros where the file system has no such call.
     fn allocate(&self, len: u64) -> Result<()>;
+    /// Drops synced bytes of the file from the page cache. A hint that changes no content: a small
+    /// write into a large cached folio is counted (`write_bytes`), and found at the next sync, as
+    /// that whole folio, up to 2 MiB on recent kernels.
+    fn forget_cached(&self) {}
     /// True if reads of this handle came from the device (see `Open::ReadDevice`).
     fn reads_device(&self) -> bool;
 }

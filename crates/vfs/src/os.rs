@@ -5,7 +5,7 @@ mod tests;
 
 use crate::{Disk, Error, ErrorKind, File, Open, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{self, FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{self, Advice, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
@@ -271,6 +271,11 @@ impl File for OsFile {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.fill(len),
             Err(e) => Err(self.failed("allocate", Some(len), e)),
         }
+    }
+
+    fn forget_cached(&self) {
+        // A file system that cannot is as good as one that need not.
+        let _ = fs::fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
 
     fn reads_device(&self) -> bool {

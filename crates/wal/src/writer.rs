@@ -94,6 +94,7 @@ impl Wal {
         let path = segment::path(dir, &segment::name(sequence));
         let file = disk.open(&path, Open::Write)?;
         let cut = repair::repair(&*disk, dir, &config, &scan, &*file)?;
+        file.forget_cached();
         sync_folders(&*disk, dir)?;
         let mut wal = Wal::unopened(disk, dir, config, scan.header.identity, scan.tail.clone());
         wal.catalog = Shared::new(scan.catalog);
@@ -351,6 +352,7 @@ impl Wal {
         let spare = self.path(&segment::spare_name(number));
         let path = self.path(&segment::name(sequence));
         let file = self.disk.open(&spare, Open::Write)?;
+        file.forget_cached();
         file.write_at(&header.encode(), 0)?;
         file.sync()?;
         self.disk.rename(&spare, &path)?;

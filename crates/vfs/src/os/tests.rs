@@ -116,3 +116,26 @@ fn errors_name_the_call_the_file_and_the_reason() {
     let error = read_only.write_at(b"x", 5).unwrap_err();
     assert_eq!(error.to_string(), "write f at offset 5: input/output error (errno 9)");
 }
+
+#[test]
+fn an_overwrite_of_a_forgotten_file_is_counted_as_what_was_written() {
+    let (_dir, disk) = disk();
+    let file = disk.open("log", Open::Create).unwrap();
+    file.write_at(&vec![0; 16 << 20], 0).unwrap();
+    file.sync().unwrap();
+    file.forget_cached();
+    let before = written_by_this_thread();
+    for block in 0..16 {
+        file.write_at(&[7; 4096], block * 4096).unwrap();
+        file.sync().unwrap();
+    }
+    let each = (written_by_this_thread() - before) / 16;
+    assert!(each <= 3 * 4096, "{each} bytes were counted for each block");
+}
+
+/// What the kernel has counted for the storage layer.
+fn written_by_this_thread() -> u64 {
+    let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).unwrap();
+    line.parse().unwrap()
+}
