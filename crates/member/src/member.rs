@@ -215,9 +215,9 @@ impl Member {
         self.publish(now);
         self.raise_alarm(now);
         self.compact_slice();
+        self.start_hashes(effects);
         self.schedule_flush(now, effects);
         self.schedule_rewrite(now, effects);
-        self.start_hashes(effects);
         self.feed_watchers(effects);
         self.end_if_stopped(effects);
         self.check();
@@ -227,6 +227,7 @@ impl Member {
     pub fn next_deadline(&self, now: Time) -> Time {
         let has_work = self.apply.can_go_on(self.is_pushed_back())
             || self.compaction.is_stepping()
+            || self.proposals.has_fresh()
             || self.can_catch_up();
         if has_work { now } else { self.next_tick }
     }

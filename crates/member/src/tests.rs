@@ -1,4 +1,6 @@
 //! A member on a simulated disk: requests in, answers out, restarts between.
 
 mod kv;
+mod lease;
 mod rig;
+mod upkeep;

@@ -53,6 +53,8 @@ pub(crate) struct Proposals {
     /// Encoded entries that raft has not taken yet.
     queued: Vec<Bytes>,
     queued_bytes: usize,
+    /// True if something was queued that raft was not offered yet.
+    is_fresh: bool,
     /// Occupied slots.
     count: usize,
 }
@@ -67,6 +69,7 @@ impl Proposals {
             slots: VecDeque::new(),
             queued: Vec::new(),
             queued_bytes: 0,
+            is_fresh: false,
             count: 0,
         }
     }
@@ -85,6 +88,7 @@ impl Proposals {
     /// Takes a proposal whose entry carries `next_id`.
     pub(crate) fn push(&mut self, entry: Bytes, waiting: Waiting) {
         self.ids.next();
+        self.is_fresh = true;
         self.queued_bytes += entry.len();
         self.queued.push(entry);
         self.slots.push_back(Some(waiting));
@@ -93,6 +97,7 @@ impl Proposals {
 
     /// Takes an entry that nobody waits for; it carries no id.
     pub(crate) fn push_unheard(&mut self, entry: Bytes) {
+        self.is_fresh = true;
         self.queued_bytes += entry.len();
         self.queued.push(entry);
     }
@@ -107,7 +112,13 @@ impl Proposals {
         self.queued_bytes
     }
 
+    /// True if something was queued since raft was last offered anything.
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
     pub(crate) fn take_queued(&mut self) -> Vec<Bytes> {
+        self.is_fresh = false;
         self.queued_bytes = 0;
         std::mem::take(&mut self.queued)
     }
