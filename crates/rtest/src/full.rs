@@ -125,7 +125,7 @@ async fn recovers(client: &Client, n: u64) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(status) => ensure!(Instant::now() < deadline, "puts are still refused: {status:?}"),
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        crate::wait::pause(Duration::from_millis(100)).await;
     }
 }
 

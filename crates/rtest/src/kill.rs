@@ -123,9 +123,9 @@ async fn write_and_kill(
     while recorder.borrow().acknowledged < before + enough {
         ensure!(std::time::Instant::now() < deadline, "the writers do not get on");
         ensure!(writers.iter().any(|writer| !writer.is_finished()), "all writers ended early");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        crate::wait::pause(Duration::from_millis(1)).await;
     }
-    tokio::time::sleep(Duration::from_micros(dice.below(150_000))).await;
+    crate::wait::pause(Duration::from_micros(dice.below(150_000))).await;
     server.kill()?;
     stop.set(true);
     for writer in writers {

@@ -10,5 +10,6 @@ pub mod recorder;
 pub mod server;
 pub mod stall;
 pub mod strace;
+pub mod wait;
 pub mod watching;
 pub mod writer;

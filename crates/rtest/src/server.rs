@@ -115,7 +115,7 @@ impl Server {
                 "the server does not serve within {patience:?} ({answer:?}): see {}",
                 self.log.display()
             );
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            crate::wait::pause(Duration::from_millis(5)).await;
         }
     }
 

@@ -59,7 +59,7 @@ pub async fn run(options: Options) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while answered.get() < writers.len() {
         ensure!(Instant::now() < deadline, "writes do not go on after the stall");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::wait::pause(Duration::from_millis(20)).await;
     }
     say(&format!(
         "stall: {} s, {reads} reads, slowest {slowest:?}, no write answered; then all answered",
@@ -78,7 +78,7 @@ async fn read_while_stalled(
     let deadline = Instant::now() + Duration::from_secs(5);
     while disk.waiting() == 0 {
         ensure!(Instant::now() < deadline, "no sync was asked for: the stall tests nothing");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        crate::wait::pause(Duration::from_millis(5)).await;
     }
     let (mut reads, mut slowest) = (0, Duration::ZERO);
     while Instant::now() < end {
@@ -96,7 +96,7 @@ async fn read_while_stalled(
             reads += 1;
         }
         ensure!(answered.get() == 0, "a write was answered while its sync had not returned");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::wait::pause(Duration::from_millis(20)).await;
     }
     ensure!(slowest <= READ_MAX, "a read took {slowest:?} while the disk stalled");
     Ok((reads, slowest))

@@ -178,5 +178,5 @@ pub(crate) async fn next_within(
 
 /// A pause between two looks at the server.
 pub(crate) async fn pause(millis: u64) {
-    tokio::time::sleep(Duration::from_millis(millis)).await;
+    crate::wait::pause(Duration::from_millis(millis)).await;
 }

@@ -47,7 +47,7 @@ pub(crate) async fn uc_037_a_crash_while_compacting_keeps_the_revision(
         let shared = client.clone();
         let request = CompactionRequest { revision: 11, physical: true };
         let work = tokio::task::spawn_local(async move { shared.compact(&request, &call()).await });
-        tokio::time::sleep(Duration::from_micros(dice.below(20_000))).await;
+        crate::wait::pause(Duration::from_micros(dice.below(20_000))).await;
         server.kill()?;
         // It was answered or cut off: both are fine.
         let _ = work.await?;
