@@ -2,11 +2,14 @@
 
 use super::ask::{
     Must, call, compact, delete_prefix, get, head, load, pause, put, put_of, range, range_of,
+    refused,
 };
 use super::place::{Place, restart};
 use super::process::resident;
-use anyhow::{Result, ensure};
-use client::Client;
+use anyhow::{Context, Result, ensure};
+use client::{Client, Code};
+use proto::etcdserverpb::AlarmRequest;
+use proto::etcdserverpb::alarm_request::AlarmAction;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -39,6 +42,41 @@ impl Traffic {
         });
         (traffic, work)
     }
+}
+
+/// The alarm stays when space is back, and one disarm ends it.
+pub(crate) async fn uc_002_nospace_stays_until_it_is_disarmed(place: &Place) -> Result<()> {
+    const TEXT: &str = "etcdserver: mvcc: database space exceeded";
+    let (_server, client) = place.serve(&["--quota-backend-bytes=16777216"]).await?;
+    let mut stored = 0;
+    let refusal = loop {
+        match client.put(&put_of(format!("k/{stored:04}"), vec![b'v'; 200_000]), &call()).await {
+            Ok(_) => stored += 1,
+            Err(status) => break Err::<(), _>(status),
+        }
+        ensure!(stored < 200, "{stored} values are stored above the quota");
+    };
+    refused("put above the quota", refusal, Code::RESOURCE_EXHAUSTED, TEXT)?;
+    let revision = delete_prefix(&client, "k/").await?;
+    compact(&client, revision).await?;
+    client.defragment(&call()).await.must("defragment")?;
+    for _ in 0..10 {
+        let answer = client.put(&put_of("k", "v"), &call()).await;
+        refused("put before the disarm", answer, Code::RESOURCE_EXHAUSTED, TEXT)?;
+        pause(100).await;
+    }
+    let list = client.alarm(&AlarmRequest::default(), &call()).await.must("alarm list")?;
+    let alarm = list.alarms.first().copied().context("no alarm is raised")?;
+    let disarm = AlarmRequest {
+        action: AlarmAction::Deactivate.into(),
+        member_id: alarm.member_id,
+        alarm: alarm.alarm,
+    };
+    client.alarm(&disarm, &call()).await.must("disarm")?;
+    put(&client, "k", "v").await?;
+    let list = client.alarm(&AlarmRequest::default(), &call()).await.must("alarm list")?;
+    ensure!(list.alarms.is_empty(), "alarms: {:?}", list.alarms);
+    Ok(())
 }
 
 /// 20 MiB that stay and 20 MiB that are deleted and compacted.
