@@ -24,6 +24,9 @@ pub enum Ended {
     Signal(i32),
 }
 
+/// Turns of the runtime after the loop's end, in which connections send what they were given.
+const FAREWELL_TURNS: usize = 64;
+
 /// Runs a server. An error is one of the start; `start::report` logs it.
 pub fn run(config: Config) -> anyhow::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -55,6 +58,10 @@ async fn serve(mut config: Config) -> anyhow::Result<Ended> {
         kind.as_raw_value()
     });
     Loop::new(Rc::clone(&shell)).await;
+    // The last answers are on their way to their connections.
+    for _ in 0..FAREWELL_TURNS {
+        tokio::task::yield_now().await;
+    }
     running.close();
     let signal = if signalled.is_finished() { signalled.await? } else { 0 };
     Ok(Ended::Signal(signal))

@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
-use types::OpError;
+use types::{OpError, Time};
 
 /// From accepting the socket to the end of the client's preface.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -96,6 +96,8 @@ struct Call {
     method: Method,
     metadata: Metadata,
     body: Option<Body>,
+    /// When the caller stops waiting.
+    deadline: Option<Time>,
     /// When it began, if that is measured.
     began: Option<Instant>,
 }
@@ -174,13 +176,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             tokio::task::spawn_local(stream_call::serve(call, began));
             return;
         }
-        if CALLS_MAX <= self.calls.len() + self.sending.len() || self.shell.is_flooded() {
+        if CALLS_MAX <= self.calls.count() + self.sending.len() || self.shell.is_flooded() {
             let status = Status::from(OpError::TooManyRequests);
             self.shell.call_ended(method, status.code, began);
             return outgoing::refuse(&mut respond, 200, &status);
         }
         let body = Some(Body { stream, frames: FrameReader::default() });
-        let call = self.calls.insert(Call { respond, method, metadata, body, began });
+        let deadline = self.shell.deadline(metadata.timeout);
+        let call = Call { respond, method, metadata, body, deadline, began };
+        let call = self.calls.insert(call);
         if self.poll_body(call, cx).is_pending() {
             self.reading.push(call);
         }
@@ -235,11 +239,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Hands a whole request to its service, and what that makes of it to the loop.
     fn dispatch(&mut self, id: u32, message: Bytes, cx: &mut Context<'_>) {
         let Some(call) = self.calls.get_mut(id) else { return };
-        let bytes = message.len();
+        let (bytes, deadline) = (message.len(), call.deadline);
         self.shell.count(call.method).received.inc();
+        if deadline.is_some_and(|deadline| deadline <= self.shell.now()) {
+            return self.refuse(id, &stream_call::deadline_exceeded());
+        }
         match service::prepare(call.method, message, &self.shell) {
             Ok(Prepared::Ask(request)) => {
-                let deadline = self.shell.deadline(call.metadata.timeout);
                 let to = ReplyTo::Call { outbox: Rc::clone(&self.outbox), call: id };
                 let arrival = Arrival::Request { to, request, deadline };
                 self.shell.push(self.queue, arrival, bytes);

@@ -97,10 +97,10 @@ fn collect(ops: &[TxnOp]) -> Result<Changes, OpError> {
         }
     }
     for op in ops {
-        if let TxnOp::Put(request) = op {
-            if changes.deletes.contains(&request.key) || !changes.puts.insert(request.key.clone()) {
-                return Err(OpError::DuplicateKey);
-            }
+        let TxnOp::Put(request) = op else { continue };
+        let deleted = changes.deletes.contains(&request.key);
+        if deleted || !changes.puts.insert(request.key.clone()) {
+            return Err(OpError::DuplicateKey);
         }
     }
     Ok(changes)

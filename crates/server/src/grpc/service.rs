@@ -52,10 +52,7 @@ pub fn answer(
     shell: &Shell,
 ) -> Result<Parts, Status> {
     use Method::*;
-    let response = match result {
-        Ok(response) => response,
-        Err(error) => return Err(error.into()),
-    };
+    let response = result?;
     match method {
         Range | Put | DeleteRange | Txn | Compact => kv::answer(&header, response),
         LeaseGrant | LeaseRevoke | LeaseTimeToLive | LeaseLeases => {

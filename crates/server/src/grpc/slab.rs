@@ -41,7 +41,7 @@ impl<T> Slab<T> {
     }
 
     /// Values held.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.places.len() - self.free.len()
     }
 }

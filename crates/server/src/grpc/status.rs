@@ -170,7 +170,7 @@ pub fn client_form(status: &Status) -> String {
 /// Percent-encodes a `grpc-message`: printable ASCII but `%` stays.
 pub fn percent_encode(message: &str) -> Cow<'_, str> {
     let plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'%';
-    if message.as_bytes().iter().all(|byte| plain(byte)) {
+    if message.as_bytes().iter().all(plain) {
         return Cow::Borrowed(message);
     }
     let mut out = String::with_capacity(message.len() + 16);
