@@ -22,6 +22,11 @@ const SERVER: &str = "target/release/mainstay serve";
 const GATES: &[Gate] = &[
     gate("test", "cargo xtask test"),
     gate("release", "cargo build --release --quiet -p mainstay -p sim -p rtest"),
+    gate("sim", "target/release/sim --seeds 1000 --replays 20"),
+    gate(
+        "mutants",
+        "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 300",
+    ),
     gate("kill", "target/release/rtest kill --rounds 300 --server"),
     gate("power", "target/release/rtest kill --power --rounds 50 --server"),
     gate("strace", "target/release/rtest strace --server"),

@@ -1,5 +1,7 @@
 //! One voter alone, and three in memory: what may leave before which sync.
 
+mod scripts;
+
 use crate::{Config, Node, Persist, Ready, Role, Start, StartError, StepError};
 use bytes::Bytes;
 use raft::eraftpb::{self, Message, MessageType};
