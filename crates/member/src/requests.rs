@@ -12,7 +12,7 @@ use bytes::Bytes;
 use prost::Message;
 use proto::log::{self, Kind};
 use proto::{etcdserverpb, membershippb};
-use types::{MemberId, Op, OpError, Time, TxnOp, limits};
+use types::{LeaseId, MemberId, Op, OpError, Time, TxnOp, limits};
 
 /// The version that this build brings a cluster to.
 const CLUSTER_VERSION: &str = "3.7.0";
@@ -96,17 +96,7 @@ impl Member {
                 self.propose_for(now, waiter, deadline, Kind::Compaction, body, effects);
             }
             Request::LeaseGrant { id: lease, ttl } => {
-                if limits::LEASE_TTL_MAX < ttl {
-                    return self.reply(id, Err(OpError::LeaseTtlTooLarge), effects);
-                }
-                if self.disk_full {
-                    return self.reply(id, Err(OpError::NoSpace), effects);
-                }
-                // Decided here, not at apply: members may differ in their election timeout.
-                let ttl = ttl.max(self.config.lease_ttl_min());
-                let lease = self.lease_id(lease).0;
-                let body = etcdserverpb::LeaseGrantRequest { ttl, id: lease }.encode_to_vec();
-                self.propose(now, id, deadline, Kind::LeaseGrant, body.into(), effects);
+                self.grant(now, id, lease, ttl, deadline, effects);
             }
             Request::LeaseRevoke(lease) => {
                 let body = etcdserverpb::LeaseRevokeRequest { id: lease.0 }.encode_to_vec();
@@ -142,6 +132,29 @@ impl Member {
             | Request::MemberList { .. }
             | Request::Barrier => {}
         }
+    }
+
+    /// The lease's id and its TTL are decided here, not at apply: members may differ in their
+    /// election timeout.
+    fn grant(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        lease: LeaseId,
+        ttl: i64,
+        deadline: Time,
+        effects: &mut Effects,
+    ) {
+        if limits::LEASE_TTL_MAX < ttl {
+            return self.reply(id, Err(OpError::LeaseTtlTooLarge), effects);
+        }
+        if self.disk_full {
+            return self.reply(id, Err(OpError::NoSpace), effects);
+        }
+        let ttl = ttl.max(self.config.lease_ttl_min());
+        let lease = self.lease_id(lease).0;
+        let body = etcdserverpb::LeaseGrantRequest { ttl, id: lease }.encode_to_vec();
+        self.propose(now, id, deadline, Kind::LeaseGrant, body.into(), effects);
     }
 
     fn move_leader(&self, to: MemberId) -> Result<Response, OpError> {

@@ -1,3 +1,5 @@
+//! Frames, byte by byte.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::collection::vec;

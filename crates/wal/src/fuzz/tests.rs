@@ -1,3 +1,5 @@
+//! The corpus replays, and bytes never panic.
+
 use super::*;
 use std::path::Path;
 use vfs::sim::choices::Seeded;

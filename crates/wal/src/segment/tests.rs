@@ -1,3 +1,5 @@
+//! Segment headers, byte by byte.
+
 use super::*;
 use expect_test::expect;
 

@@ -1,3 +1,5 @@
+//! Spliced answers are what prost decodes them to.
+
 use super::*;
 use proptest::prelude::*;
 use prost::Message;

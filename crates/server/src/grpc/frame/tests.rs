@@ -1,3 +1,5 @@
+//! Frames: what is taken, what is refused, and with which words.
+
 use super::*;
 use proptest::prelude::*;
 

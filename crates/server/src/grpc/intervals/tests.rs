@@ -1,3 +1,5 @@
+//! Doubled keys of a transaction, with the gaps that etcd leaves.
+
 use super::super::txn::Txn;
 use super::*;
 use proptest::prelude::*;

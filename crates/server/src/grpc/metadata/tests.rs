@@ -1,3 +1,5 @@
+//! Request metadata as etcd reads it.
+
 use super::*;
 use http::HeaderValue;
 

@@ -1,3 +1,5 @@
+//! Paths and the methods that they name.
+
 use super::*;
 
 fn refused(path: &str) -> String {

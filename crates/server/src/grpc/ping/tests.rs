@@ -1,3 +1,5 @@
+//! Which pings are too many.
+
 use super::*;
 use std::cell::Cell;
 use std::sync::OnceLock;

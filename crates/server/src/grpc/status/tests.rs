@@ -1,3 +1,5 @@
+//! Codes and texts of every error, as etcd sends them.
+
 use super::*;
 use expect_test::expect;
 

@@ -1,3 +1,5 @@
+//! Transactions from the wire.
+
 use super::*;
 use proptest::prelude::*;
 use prost::Message;

@@ -1,3 +1,5 @@
+//! Shapes that are refused, in etcd's order.
+
 use super::*;
 use types::KeyRange;
 use types::OpError::*;
