@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -78,9 +79,26 @@ func (p *player) play(c testCase) []line {
 	p.meta = metadata.MD{}
 	p.say("", "> end state")
 	p.unary("KV.Range", []byte("\n\x01\x00\x12\x01\x00"))
-	p.unary("Lease.LeaseLeases", nil)
+	p.leasesLeft()
 	p.clean()
 	return p.out
+}
+
+// leasesLeft shows the leases without their order: it is by remaining time, of which two may be equal.
+func (p *player) leasesLeft() {
+	start := len(p.out)
+	p.unary("Lease.LeaseLeases", nil)
+	lines := p.out[start:]
+	for i, l := range lines {
+		if strings.HasPrefix(l.text, "  leases[") {
+			_, value, _ := strings.Cut(l.text, "]")
+			lines[i].text = "  leases" + value
+		}
+	}
+	sort.SliceStable(lines, func(i, j int) bool {
+		first, second := lines[i].text, lines[j].text
+		return strings.HasPrefix(first, "  leases") && strings.HasPrefix(second, "  leases") && first < second
+	})
 }
 
 func (p *player) step(verb, rest string) error {

@@ -5,6 +5,9 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 use std::time::Duration;
 use types::OpError;
 
+/// A shorter time is over before the headers are read.
+const TIMEOUT_MIN: Duration = Duration::from_micros(1);
+
 /// The parts of the headers that handlers look at.
 #[derive(Clone, Debug)]
 pub struct Metadata {
@@ -60,7 +63,7 @@ pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
         let message = format!("grpc: Decompressor is not installed for grpc-encoding {encoding:?}");
         return refuse(200, Code::Unimplemented, message);
     }
-    if timeout == Some(Duration::ZERO) {
+    if timeout.is_some_and(|timeout| timeout < TIMEOUT_MIN) {
         let message = "context deadline exceeded".to_string();
         return refuse(200, Code::DeadlineExceeded, message);
     }

@@ -15,13 +15,15 @@ pub(super) struct Answer {
     pub(super) nosniff: bool,
     /// Only GET is served here.
     pub(super) allow_get: bool,
+    /// Where the page is, if not here.
+    pub(super) location: Option<String>,
     pub(super) body: String,
 }
 
 impl Answer {
     /// A page.
     pub(super) fn ok(content_type: &'static str, body: String) -> Answer {
-        Answer { status: 200, content_type, nosniff: false, allow_get: false, body }
+        Answer { status: 200, content_type, nosniff: false, allow_get: false, location: None, body }
     }
 
     /// Nothing, well.
@@ -31,18 +33,12 @@ impl Answer {
 
     /// An error in Go's form: the text and a new line.
     pub(super) fn error(status: u16, text: &str) -> Answer {
-        Answer {
-            status,
-            content_type: PLAIN,
-            nosniff: true,
-            allow_get: false,
-            body: format!("{text}\n"),
-        }
+        Answer { status, nosniff: true, ..Answer::ok(PLAIN, format!("{text}\n")) }
     }
 
     /// A probe's page.
     pub(super) fn probe(body: String) -> Answer {
-        Answer { status: 200, content_type: PLAIN, nosniff: true, allow_get: false, body }
+        Answer { nosniff: true, ..Answer::ok(PLAIN, body) }
     }
 
     pub(super) fn into_response(self) -> Response<Full<Bytes>> {
@@ -57,7 +53,12 @@ impl Answer {
         if self.allow_get {
             response = response.header("allow", "GET");
         }
-        response.body(Full::new(self.body.into())).expect("the headers are constants")
+        if let Some(location) = self.location {
+            response = response.header("location", location);
+        }
+        response
+            .body(Full::new(self.body.into()))
+            .expect("the headers are constants or a part of a URL")
     }
 }
 
@@ -69,6 +70,24 @@ pub(super) fn only_get() -> Answer {
 /// 404 in Go's words.
 pub(super) fn not_found() -> Answer {
     Answer::error(404, "404 page not found")
+}
+
+/// The page is at `location`, a path of this server.
+pub(super) fn redirect(location: &str) -> Answer {
+    let mut escaped = String::with_capacity(location.len());
+    for letter in location.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&#34;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter => escaped.push(letter),
+        }
+    }
+    let body = format!("<a href=\"{escaped}\">Temporary Redirect</a>.\n\n");
+    let location = Some(location.to_string());
+    Answer { status: 307, location, ..Answer::ok("text/html; charset=utf-8", body) }
 }
 
 /// The host of the request is not on the list.

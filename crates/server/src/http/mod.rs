@@ -5,6 +5,7 @@
 
 mod answer;
 mod health;
+mod path;
 
 #[cfg(test)]
 mod tests;
@@ -103,6 +104,10 @@ impl<A: Ask> Pages<A> {
 
     async fn page<B>(&self, request: &Request<B>, surface: Surface) -> Answer {
         let path = request.uri().path();
+        if let Some(clean) = path::cleaned(path) {
+            let query = request.uri().query().map(|query| format!("?{query}"));
+            return answer::redirect(&format!("{clean}{}", query.unwrap_or_default()));
+        }
         let is_get = request.method() == Method::GET;
         match (path, surface) {
             ("/metrics", _) => self.scrape(),
