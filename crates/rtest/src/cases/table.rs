@@ -32,6 +32,7 @@ macro_rules! cases {
 pub(crate) const CASES: &[Case] = cases![
     kubernetes::uc_149_a_small_machine_is_enough,
     space::uc_015_a_quota_above_8_gib_is_taken,
+    space::uc_011_overwrites_do_not_fragment,
     space::uc_009_compaction_fails_no_request,
     space::uc_004_defragment_fails_no_request,
     disk::uc_023_a_crash_in_the_first_second_is_started_over,
