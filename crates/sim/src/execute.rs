@@ -123,6 +123,7 @@ impl World {
                         self.oracle.append(entry.index.0, entry.term, entry.data.clone());
                     }
                 }
+                self.oracle.batch_ends();
                 self.push_log_job(LogJob::Persist { ticket, batch });
             }
             Effect::Trim(upto) => self.push_log_job(LogJob::Trim(upto)),

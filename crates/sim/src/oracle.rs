@@ -36,6 +36,8 @@ pub(crate) struct AppliedEntry {
 pub(crate) struct Oracle {
     /// Entry `i` of the log at `i - 1`.
     log: Vec<(Term, Bytes)>,
+    /// Where batches ended: the log is cut at one of these, never within a batch.
+    ends: BTreeSet<usize>,
     /// As many as are applied; `None` for entries that ask for nothing.
     applied: Vec<Option<AppliedEntry>>,
     pub(crate) model: Model,
@@ -64,6 +66,13 @@ impl Oracle {
         self.log.push((term, data));
     }
 
+    /// The batch that was given to the disk ends here.
+    pub(crate) fn batch_ends(&mut self) {
+        let end = self.log.len();
+        self.ends.retain(|known| *known < end);
+        self.ends.insert(end);
+    }
+
     /// The log was read from the disk: its entries after `base`. What a client saw must be there;
     /// what is missing at the end never happened.
     pub(crate) fn recovered(&mut self, base: u64, entries: &[wal::Entry]) -> Result<(), Violation> {
@@ -81,7 +90,11 @@ impl Oracle {
                 return violation(format!("entry {} is not what was appended", entry.index));
             }
         }
+        if 0 < last && !self.ends.contains(&last) {
+            return violation(format!("the log ends at {last}, within a batch"));
+        }
         self.log.truncate(last);
+        self.ends.retain(|end| *end <= last);
         Ok(())
     }
 
