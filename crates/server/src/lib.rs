@@ -1,5 +1,6 @@
 //! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.
 
+pub mod announce;
 pub mod config;
 pub mod driver;
 pub mod grpc;

@@ -5,7 +5,7 @@ use crate::config::Line;
 use serde_json::{Map, Value};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -34,6 +34,24 @@ pub fn early(line: &Line) {
     let text = json_line(line.level, "config/mod.rs:1", &line.message, fields.collect());
     // There is nobody to tell when standard error is gone.
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Says which authority a request named, in the words of Go's HTTP/2 library and where its
+/// environment variable asks for them: tools look for this line.
+pub fn authority(uri: &http::Uri) {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    let asked = ASKED.get_or_init(|| {
+        let debug = std::env::var("GODEBUG").unwrap_or_default();
+        debug.split(',').any(|part| part == "http2debug=2")
+    });
+    if let (true, Some(authority)) = (*asked, uri.authority()) {
+        let text = format!(
+            "http2: decoded hpack field header field \":authority\" = {:?}\n",
+            authority.as_str()
+        );
+        // There is nobody to tell when standard error is gone.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
 }
 
 fn level_of(name: &str) -> Level {

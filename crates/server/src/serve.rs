@@ -7,7 +7,7 @@ use crate::driver::{Shell, start};
 use crate::grpc::listen::{self, Connections, Listener, Serves};
 use crate::http::{Ask, Asked, Pages};
 use crate::metrics::Metrics;
-use crate::{grpc, version};
+use crate::{announce, grpc, version};
 use anyhow::Context as _;
 use member::{Request, Response};
 use std::rc::Rc;
@@ -40,8 +40,10 @@ async fn serve(mut config: Config) -> anyhow::Result<Ended> {
     let started = Instant::now();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    announce::starting(&config);
     let bound = bind(&config)?;
     let opened = start::open(&mut config)?;
+    announce::defragmentation(&config);
     let mailbox = Arc::new(Mailbox::default());
     let (member, threads, running) = opened.start(&mailbox)?;
     let shell = Rc::new(Shell::new(config, Box::new(member), mailbox, threads, started));
@@ -143,7 +145,16 @@ impl Ask for Asks {
         metrics.is_leader.set(i64::from(figures.leader == Some(self.0.config.member_id)));
         metrics.proposals_committed.set(i64::try_from(figures.committed).unwrap_or(i64::MAX));
         metrics.proposals_applied.set(i64::try_from(figures.applied).unwrap_or(i64::MAX));
-        metrics.quota.set(figures.store.quota_bytes);
+        let store = &figures.store;
+        metrics.quota.set(store.quota_bytes);
+        metrics.db_size.set(i64::try_from(figures.db_bytes).unwrap_or(i64::MAX));
+        metrics.db_size_in_use.set(store.live_bytes);
+        metrics.keys.set(i64::try_from(store.keys).unwrap_or(i64::MAX));
+        metrics.current_revision.set(store.revision);
+        metrics.compact_revision.set(store.compacted);
+        if let Some(version) = &figures.cluster_version {
+            metrics.set_cluster_version(version);
+        }
     }
 
     fn cluster_version(&self) -> Option<&'static str> {

@@ -92,6 +92,8 @@ pub struct Config {
     pub warn_apply: Duration,
     /// Warn of slower requests.
     pub warn_unary: Duration,
+    /// Megabytes of garbage that etcd would defragment for at start; here only a line in the log.
+    pub bootstrap_defrag_megabytes: u64,
     /// Histograms per RPC.
     pub extensive_metrics: bool,
     /// Origins allowed for HTTP.
@@ -238,6 +240,7 @@ pub(super) fn build(values: &Values) -> Result<Config, String> {
             read.duration("warning-unary-request-duration"),
             Duration::from_millis(300),
         ),
+        bootstrap_defrag_megabytes: read.uint("bootstrap-defrag-threshold-megabytes"),
         extensive_metrics: read.text("metrics") == "extensive",
         cors: read.list("cors"),
         host_whitelist: read.list("host-whitelist"),

@@ -149,9 +149,9 @@ flags! {
     "peer-crl-file" Text, "", Later(TLS), "revoked peer certificates";
     "peer-skip-client-san-verification" Bool, "false", Later(TLS), "skip the check of names";
     "self-signed-cert-validity" Uint, "1", NoEffect, "years";
-    "cipher-suites" Text, "", Later(TLS), "TLS cipher suites";
-    "tls-min-version" Text, "TLS1.2", Later(TLS), "least TLS version";
-    "tls-max-version" Text, "", Later(TLS), "greatest TLS version";
+    "cipher-suites" Text, "", NoEffect, "TLS cipher suites";
+    "tls-min-version" Text, "TLS1.2", NoEffect, "least TLS version";
+    "tls-max-version" Text, "", NoEffect, "greatest TLS version";
     "cors" Text, "*", Works, "origins allowed for HTTP";
     "host-whitelist" Text, "*", Works, "hosts allowed in HTTP requests";
     "auth-token" Text, "simple", Later(AUTH), "kind of token";

@@ -114,6 +114,12 @@ fn tls_and_authentication_are_refused_and_never_passed_over() {
 }
 
 #[test]
+fn limits_of_tls_alone_do_not_ask_for_tls() {
+    // etcd's own sample file sets all three beside plain URLs.
+    serve("--cipher-suites A,B --tls-min-version TLS1.2 --tls-max-version TLS1.3");
+}
+
+#[test]
 fn environment_is_read_and_conflicts_with_the_flag() {
     let env = [("ETCD_NAME".to_string(), "e".to_string())];
     match load(&args(""), &env) {

@@ -2,6 +2,7 @@
 
 use super::fatal;
 use super::mailbox::{Mail, Mailbox};
+use crate::metrics::Metrics;
 use backend::{Backend, FlushJob, Pace, Reserve};
 use member::event::DiskSpace;
 use member::{Effect, Event, Ticket};
@@ -25,6 +26,7 @@ struct FlushThread {
     backend: Backend,
     reserve: Reserve,
     mailbox: Arc<Mailbox>,
+    metrics: Metrics,
     /// True while allocating fails.
     full: bool,
     /// A completion that is held back for the pace.
@@ -37,8 +39,9 @@ pub(super) fn run(
     reserve: Reserve,
     work: &Receiver<Effect>,
     mailbox: Arc<Mailbox>,
+    metrics: Metrics,
 ) {
-    let mut thread = FlushThread { backend, reserve, mailbox, full: false, resting: None };
+    let mut thread = FlushThread { backend, reserve, mailbox, metrics, full: false, resting: None };
     loop {
         let wait = match &thread.resting {
             Some((until, _)) => until.saturating_duration_since(Instant::now()).min(IDLE),
@@ -62,6 +65,7 @@ pub(super) fn run(
 
 impl FlushThread {
     fn flush(&mut self, ticket: Ticket, job: &FlushJob) {
+        let began = Instant::now();
         let reader = loop {
             match self.backend.flush(job) {
                 Ok(reader) => break reader,
@@ -73,6 +77,7 @@ impl FlushThread {
                 Err(error) => fatal::backend(&error),
             }
         };
+        self.metrics.backend_commit.observe(began.elapsed().as_secs_f64());
         self.post(Event::Flushed { ticket, reader });
     }
 

@@ -13,6 +13,7 @@
 
 pub mod calls;
 pub mod core;
+mod counting;
 pub mod fatal;
 mod flush_thread;
 mod helper_thread;

@@ -2,6 +2,7 @@
 
 use super::calls::Calls;
 use super::core::{Core, Figures};
+use super::counting::{Applies, Clients};
 use super::inbox::{Arrival, Inbox, QueueId};
 use super::mailbox::Mailbox;
 use super::outbox::{Answer, Outbox, ReplyTo};
@@ -10,7 +11,6 @@ use super::threads::Threads;
 use super::watches::{Signal, Watches};
 use crate::config::Config;
 use crate::grpc::method::Method;
-use crate::grpc::status::Code;
 use crate::metrics::{MethodMetrics, Metrics};
 use bytes::Bytes;
 use member::{Event, Request, StreamId};
@@ -35,6 +35,8 @@ pub struct Shell {
     pub config: Config,
     /// What is counted.
     pub metrics: Metrics,
+    pub(super) clients: Clients,
+    pub(super) applies: Applies,
     methods: Vec<MethodMetrics>,
     pub(super) core: RefCell<Box<dyn Core>>,
     pub(super) inbox: RefCell<Inbox>,
@@ -77,11 +79,14 @@ impl Shell {
     ) -> Shell {
         let mut inbox = Inbox::default();
         let own_queue = inbox.open();
-        let metrics = Metrics::new(config.extensive_metrics);
+        let metrics = threads.metrics.clone();
+        let (clients, applies) = (Clients::new(&metrics), Applies::new(&metrics));
         let methods = Method::ALL.iter().map(|method| method.metrics(&metrics)).collect();
         Shell {
             config,
             metrics,
+            clients,
+            applies,
             methods,
             core: RefCell::new(core),
             inbox: RefCell::new(inbox),
@@ -169,22 +174,6 @@ impl Shell {
     /// Counters of a method.
     pub fn count(&self, method: Method) -> &MethodMetrics {
         &self.methods[method as usize]
-    }
-
-    /// A call began: counts it, and takes the time if that is asked for.
-    pub fn call_began(&self, method: Method) -> Option<Instant> {
-        let count = self.count(method);
-        count.started.inc();
-        count.seconds.as_ref().map(|_| Instant::now())
-    }
-
-    /// A call ended.
-    pub fn call_ended(&self, method: Method, code: Code, began: Option<Instant>) {
-        let count = self.count(method);
-        count.handled(code as usize);
-        if let (Some(seconds), Some(began)) = (&count.seconds, began) {
-            seconds.observe(began.elapsed().as_secs_f64());
-        }
     }
 
     /// Figures for metrics.

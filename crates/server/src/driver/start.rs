@@ -5,6 +5,7 @@ use super::mailbox::Mailbox;
 use super::threads::{LogWork, Threads};
 use super::{flush_thread, helper_thread, log_thread};
 use crate::config::{CompactionMode, Config};
+use crate::metrics::Metrics;
 use anyhow::Context as _;
 use backend::{Backend, Reserve};
 use bytes::Bytes;
@@ -45,6 +46,7 @@ pub struct Opened {
     wal: Wal,
     backend: Backend,
     reserve: Reserve,
+    metrics: Metrics,
 }
 
 /// Handles of the threads beside the loop.
@@ -107,7 +109,8 @@ pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
     reserve.refill(wanted)?;
     let store = Store::restore(store_config(config), &mut recovered)?;
     let member = Member::new(member_config(config, log.boot), log, store, Time::default())?;
-    Ok(Opened { member, wal, backend, reserve })
+    let metrics = Metrics::new(config.extensive_metrics);
+    Ok(Opened { member, wal, backend, reserve, metrics })
 }
 
 fn open_log(
@@ -183,16 +186,17 @@ impl Opened {
         let (helper, helper_work) = channel();
         let (scanner, scanner_work) = channel();
         let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
-        let mail = Arc::clone(mailbox);
-        let thread = spawn("log", move || log_thread::run(wal, &log_work, mail))?;
-        let mail = Arc::clone(mailbox);
-        spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail))?;
+        let metrics = self.metrics;
+        let (mail, count) = (Arc::clone(mailbox), metrics.clone());
+        let thread = spawn("log", move || log_thread::run(wal, &log_work, mail, count))?;
+        let (mail, count) = (Arc::clone(mailbox), metrics.clone());
+        spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail, count))?;
         let mail = Arc::clone(mailbox);
         spawn("helper", move || helper_thread::run(&helper_work, &mail))?;
         let mail = Arc::clone(mailbox);
         spawn("scanner", move || helper_thread::run(&scanner_work, &mail))?;
         let running = Running { log: thread, log_work: log.clone() };
-        Ok((self.member, Threads { log, flush, helper, scanner }, running))
+        Ok((self.member, Threads { log, flush, helper, scanner, metrics }, running))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The threads beside the loop: one for the log, one for the backend, helpers for reads.
 
+use crate::metrics::Metrics;
 use member::Effect;
 use std::sync::mpsc::Sender;
 use types::Revision;
@@ -39,6 +40,8 @@ pub struct Threads {
     pub helper: Sender<HelperWork>,
     /// The helper for long reads.
     pub scanner: Sender<HelperWork>,
+    /// What the threads count in.
+    pub metrics: Metrics,
 }
 
 impl Threads {

@@ -70,7 +70,9 @@ impl Loop {
         // What is to be written is on its way before the rest of the turn begins.
         core.begin_turn(now, &mut self.effects);
         self.execute(&shell);
+        let began = Instant::now().into_std();
         core.end_turn(now, &mut self.effects);
+        shell.applied(began, &self.effects);
         self.schedule(&**core, cx);
         drop(core);
         self.execute(&shell);

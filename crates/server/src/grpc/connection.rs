@@ -98,8 +98,10 @@ struct Call {
     body: Option<Body>,
     /// When the caller stops waiting.
     deadline: Option<Time>,
-    /// When it began, if that is measured.
-    began: Option<Instant>,
+    /// When it began.
+    began: Instant,
+    /// Size of its request.
+    bytes: usize,
 }
 
 struct Body {
@@ -153,6 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut respond: SendResponse<Bytes>,
         cx: &mut Context<'_>,
     ) {
+        crate::log::authority(request.uri());
         let metadata = match metadata::parse(&request) {
             Ok(metadata) => metadata,
             Err(refusal) => {
@@ -168,8 +171,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(method) => method,
             Err(status) => return outgoing::refuse(&mut respond, 200, &status),
         };
+        let began = self.shell.call_began(method, request.headers());
         let stream = request.into_body();
-        let began = self.shell.call_began(method);
         if method.kind() != Kind::Unary {
             let shell = Rc::clone(&self.shell);
             let call = StreamCall::new(shell, self.queue, method, metadata, respond, stream);
@@ -178,12 +181,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         if CALLS_MAX <= self.calls.count() + self.sending.len() || self.shell.is_flooded() {
             let status = Status::from(OpError::TooManyRequests);
-            self.shell.call_ended(method, status.code, began);
+            self.shell.call_ended(method, status.code, began, 0);
             return outgoing::refuse(&mut respond, 200, &status);
         }
         let body = Some(Body { stream, frames: FrameReader::default() });
         let deadline = self.shell.deadline(metadata.timeout);
-        let call = Call { respond, method, metadata, body, deadline, began };
+        let call = Call { respond, method, metadata, body, deadline, began, bytes: 0 };
         let call = self.calls.insert(call);
         if self.poll_body(call, cx).is_pending() {
             self.reading.push(call);
@@ -221,7 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 Poll::Ready(Some(Err(_))) => {
                     if let Some(call) = self.calls.remove(id) {
-                        self.shell.call_ended(call.method, Code::Canceled, call.began);
+                        self.shell.call_ended(call.method, Code::Canceled, call.began, 0);
                     }
                     return Poll::Ready(());
                 }
@@ -240,6 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn dispatch(&mut self, id: u32, message: Bytes, cx: &mut Context<'_>) {
         let Some(call) = self.calls.get_mut(id) else { return };
         let (bytes, deadline) = (message.len(), call.deadline);
+        call.bytes = bytes;
         self.shell.count(call.method).received.inc();
         if deadline.is_some_and(|deadline| deadline <= self.shell.now()) {
             return self.refuse(id, &stream_call::deadline_exceeded());
@@ -261,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn refuse(&mut self, id: u32, status: &Status) {
         if let Some(mut call) = self.calls.remove(id) {
-            self.shell.call_ended(call.method, status.code, call.began);
+            self.shell.call_ended(call.method, status.code, call.began, call.bytes);
             outgoing::refuse(&mut call.respond, 200, status);
         }
     }
@@ -275,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Ok(parts) => self.send(call, parts, answer.reader, cx),
                 Err(status) => {
                     let mut respond = call.respond;
-                    self.shell.call_ended(call.method, status.code, call.began);
+                    self.shell.call_ended(call.method, status.code, call.began, call.bytes);
                     outgoing::refuse(&mut respond, 200, &status);
                 }
             }
@@ -291,7 +295,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         cx: &mut Context<'_>,
     ) {
         self.shell.count(call.method).sent.inc();
-        self.shell.call_ended(call.method, Code::Ok, call.began);
+        self.shell.call_ended(call.method, Code::Ok, call.began, call.bytes);
         let content_type = call.metadata.content_type;
         let Ok(mut outgoing) = Outgoing::open(&mut call.respond, content_type, &self.shell) else {
             return;

@@ -149,7 +149,22 @@ impl Method {
             _ => CallKind::Unary,
         };
         let service = self.path().trim_start_matches('/').split('/').next().unwrap_or_default();
-        metrics.grpc.method(kind, service, self.name())
+        let mut made = metrics.grpc.method(kind, service, self.name());
+        match self {
+            Method::Range => {
+                made.time(&metrics.request_duration, &["Range"]);
+                made.time(&metrics.range_duration, &[]);
+            }
+            Method::Compact => made.time(&metrics.request_duration, &["Compaction"]),
+            Method::Put
+            | Method::DeleteRange
+            | Method::Txn
+            | Method::LeaseGrant
+            | Method::LeaseRevoke
+            | Method::Alarm => made.time(&metrics.request_duration, &[self.name()]),
+            _ => {}
+        }
+        made
     }
 
     /// The last part of the path.

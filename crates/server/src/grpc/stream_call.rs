@@ -77,7 +77,7 @@ pub fn deadline_exceeded() -> Status {
 }
 
 /// Runs a call to its end.
-pub async fn serve(mut call: StreamCall, began: Option<Instant>) {
+pub async fn serve(mut call: StreamCall, began: Instant) {
     let (method, shell) = (call.method, Rc::clone(&call.shell));
     let limit = call.metadata.timeout;
     let run = run(method, &mut call);
@@ -93,7 +93,7 @@ pub async fn serve(mut call: StreamCall, began: Option<Instant>) {
         Err(End::Status(status)) => status.code,
         Err(End::Gone) => Code::Canceled,
     };
-    shell.call_ended(method, code, began);
+    shell.call_ended(method, code, began, 0);
     match ended {
         Ok(()) => call.finish(),
         Err(End::Status(status)) => call.fail(&status),

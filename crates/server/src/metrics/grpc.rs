@@ -68,9 +68,24 @@ pub struct MethodMetrics {
     /// Seconds of a call, with `--metrics=extensive`.
     pub seconds: Option<Histogram>,
     handled: Vec<IntCounter>,
+    /// Failed and successful calls, under etcd's own names.
+    durations: Vec<[Histogram; 2]>,
 }
 
 impl MethodMetrics {
+    /// Adds a histogram that has a label `success` last.
+    pub(crate) fn time(&mut self, family: &HistogramVec, labels: &[&str]) {
+        let of = |success| family.with_label_values(&[labels, &[success]].concat());
+        self.durations.push([of("false"), of("true")]);
+    }
+
+    /// Counts the time of a call, where the method has such a metric.
+    pub fn took(&self, seconds: f64, code: usize) {
+        for pair in &self.durations {
+            pair[usize::from(code == 0)].observe(seconds);
+        }
+    }
+
     /// Counts the end of a call by its gRPC code.
     pub fn handled(&self, code: usize) {
         self.handled[code.min(CODES.len() - 1)].inc();
@@ -111,6 +126,7 @@ impl GrpcMetrics {
             sent: self.sent.with_label_values(&labels),
             seconds: self.seconds.as_ref().map(|family| family.with_label_values(&labels)),
             handled: CODES.iter().map(with_code).collect(),
+            durations: Vec::new(),
         }
     }
 }

@@ -207,6 +207,7 @@ impl Metrics {
     /// Everything in Prometheus' text format, version 0.0.4.
     pub fn render(&self) -> String {
         let mut text = self.process.render();
+        text.push_str(&super::runtime::render());
         let (used, limit) = self.process.files();
         self.fd_used.set(used);
         self.fd_limit.set(limit);
@@ -218,7 +219,10 @@ impl Metrics {
 
     /// Facts that stay the same while the server runs.
     pub fn set_identity(&self, member: u64, version: &str, gates: &[(&str, &str, bool)]) {
-        self.server_id.with_label_values(&[&format!("{member:x}")]).set(1);
+        let id = format!("{member:x}");
+        self.server_id.with_label_values(&[&id]).set(1);
+        // A member counts itself.
+        self.known_peers.with_label_values(&[&id, &id]).set(1);
         self.server_version.with_label_values(&[version]).set(1);
         self.go_version.with_label_values(&["none"]).set(1);
         for (name, stage, on) in gates {
@@ -227,5 +231,12 @@ impl Metrics {
         for code in ["200", "500", "503"] {
             self.scrapes.with_label_values(&[code]);
         }
+    }
+
+    /// The cluster's version, `X.Y` of what was decided.
+    pub fn set_cluster_version(&self, version: &str) {
+        let mut parts = version.split('.');
+        let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        self.cluster_version.with_label_values(&[&format!("{major}.{minor}")]).set(1);
     }
 }

@@ -1,0 +1,154 @@
+//! What is counted and said about calls: their number, time and end, and who makes them.
+
+use super::shell::Shell;
+use crate::config::duration;
+use crate::grpc::method::{Kind, Method};
+use crate::grpc::status::Code;
+use crate::metrics::Metrics;
+use http::HeaderMap;
+use member::{Effect, Response};
+use prometheus::{Histogram, IntCounter};
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+/// Header with the version of a client.
+const VERSION_HEADER: &str = "client-api-version";
+/// Versions that are told apart. Clients choose the text, and each is a metric that stays.
+const VERSIONS_MAX: usize = 32;
+
+/// Counters per version of clients.
+pub(super) struct Clients {
+    metrics: Metrics,
+    known: RefCell<Vec<(Box<[u8]>, [IntCounter; 2])>>,
+}
+
+impl Clients {
+    pub(super) fn new(metrics: &Metrics) -> Clients {
+        Clients { metrics: metrics.clone(), known: RefCell::default() }
+    }
+
+    fn count(&self, version: &[u8], unary: bool) {
+        let mut known = self.known.borrow_mut();
+        let found = known.iter().position(|(text, _)| **text == *version);
+        let at = match found {
+            Some(at) => at,
+            None if known.len() < VERSIONS_MAX => {
+                let label = str::from_utf8(version).unwrap_or("invalid");
+                known.push((version.into(), self.counters(label)));
+                known.len() - 1
+            }
+            None => return self.counters("other")[usize::from(unary)].inc(),
+        };
+        known[at].1[usize::from(unary)].inc();
+    }
+
+    fn counters(&self, version: &str) -> [IntCounter; 2] {
+        let family = &self.metrics.client_requests;
+        ["stream", "unary"].map(|kind| family.with_label_values(&[kind, version]))
+    }
+}
+
+/// Times of applied writes, by operation.
+pub(super) struct Applies {
+    by_op: [Histogram; 4],
+}
+
+impl Applies {
+    pub(super) fn new(metrics: &Metrics) -> Applies {
+        let of = |op| metrics.apply_duration.with_label_values(&["v3", op, "true"]);
+        Applies { by_op: ["Put", "DeleteRange", "Txn", "Compaction"].map(of) }
+    }
+
+    /// Which operation an answer is of, if of one that goes through the log.
+    fn op(effect: &Effect) -> Option<usize> {
+        match effect {
+            Effect::Reply { result: Ok(response), .. } => match response {
+                Response::Put(_) => Some(0),
+                Response::Delete(_) => Some(1),
+                Response::Txn(_) => Some(2),
+                Response::Compact => Some(3),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What was answered in one turn took the same time each: the loop reads no clock between.
+    fn count(&self, spent: Duration, effects: &[Effect]) -> Option<Duration> {
+        let ops = effects.iter().filter_map(Applies::op);
+        let each = spent / u32::try_from(ops.clone().count()).ok().filter(|count| *count != 0)?;
+        for op in ops {
+            self.by_op[op].observe(each.as_secs_f64());
+        }
+        Some(each)
+    }
+}
+
+impl Shell {
+    /// A turn applied what was committed, and these are its effects.
+    pub(super) fn applied(&self, began: Instant, effects: &[Effect]) {
+        let Some(each) = self.applies.count(began.elapsed(), effects) else { return };
+        if self.config.warn_apply < each {
+            self.metrics.slow_apply.inc();
+            let took = duration::format(each);
+            let expected = duration::format(self.config.warn_apply);
+            let fields = serde_json::json!({ "took": took, "expected-duration": expected });
+            tracing::warn!(fields = %fields, "apply request took too long");
+        }
+    }
+
+    /// A call began.
+    pub fn call_began(&self, method: Method, headers: &HeaderMap) -> Instant {
+        self.count(method).started.inc();
+        let version = headers.get(VERSION_HEADER).map_or(&b"unknown"[..], |value| value.as_bytes());
+        self.clients.count(version, method.kind() != Kind::Stream);
+        Instant::now()
+    }
+
+    /// A call ended; `bytes` is the size of its request.
+    pub fn call_ended(&self, method: Method, code: Code, began: Instant, bytes: usize) {
+        let count = self.count(method);
+        count.handled(code as usize);
+        let spent = began.elapsed();
+        let seconds = spent.as_secs_f64();
+        count.took(seconds, code as usize);
+        if let Some(histogram) = &count.seconds {
+            histogram.observe(seconds);
+        }
+        if method.kind() == Kind::Unary && self.config.warn_unary < spent {
+            say_slow(method, spent, bytes);
+        }
+    }
+}
+
+/// etcd's line for a slow request.
+#[cold]
+fn say_slow(method: Method, spent: Duration, bytes: usize) {
+    let fields = serde_json::json!({
+        "time spent": duration::format(spent),
+        "response type": method.path(),
+        "request size": bytes,
+    })
+    .to_string();
+    tracing::warn!(fields, "request stats");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_counted_by_version_and_texts_are_bounded() {
+        let clients = Clients::new(&Metrics::new(false));
+        clients.count(b"3.7", true);
+        clients.count(b"3.7", true);
+        clients.count(b"3.7", false);
+        for version in 0..100 {
+            clients.count(format!("made up {version}").as_bytes(), true);
+        }
+        let [streams, unary] = clients.counters("3.7");
+        assert_eq!((streams.get(), unary.get()), (1, 2));
+        assert_eq!(clients.counters("other")[1].get(), 100 - 31);
+        assert_eq!(clients.known.borrow().len(), VERSIONS_MAX);
+    }
+}
