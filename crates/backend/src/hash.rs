@@ -89,7 +89,11 @@ impl Reader {
                     Error::Refused(format!("record {} holds no key", record.revision))
                 })?;
                 let print = fingerprint(key);
+                // etcd looks for a key's life that had not ended before `revision`, and so finds
+                // the one that ended in it, also where its last transaction began another.
+                let ends = record.tombstone && record.revision.main == revision;
                 if print % passes == pass {
+                    let number = if ends { u64::MAX } else { number };
                     seen.push((print, number, record.tombstone));
                 }
                 Ok(())

@@ -69,6 +69,22 @@ fn hash_kv_is_etcds_for_the_same_history() {
 }
 
 #[test]
+fn a_key_deleted_and_put_again_at_the_hashed_revision_counts_as_gone() {
+    // `put b 1; put b 2; compact 2; txn { del b; put b 3 }; put c 4` on etcd 3.7.3.
+    let again = Record { revision: Revision::new(4, 1), ..full(4, "b", 4, 1, "3") };
+    let records = vec![
+        full(2, "b", 2, 1, "1"),
+        full(3, "b", 2, 2, "2"),
+        tombstone(4, 0, "b"),
+        again,
+        full(5, "c", 5, 1, "4"),
+    ];
+    let reader = reader_of(records);
+    assert_eq!(reader.hash_kv(4, 2).unwrap(), 1_743_194_376);
+    assert_eq!(reader.hash_kv(5, 2).unwrap(), 2_010_944_512);
+}
+
+#[test]
 fn hash_kv_does_not_depend_on_what_was_physically_removed() {
     let whole = reader_of(history());
     for (compacted, dropped) in [(4, vec![2, 4]), (4, vec![2]), (7, vec![2, 3, 4])] {
