@@ -19,8 +19,11 @@ const VERSIONS_MAX: usize = 32;
 /// Counters per version of clients.
 pub(super) struct Clients {
     metrics: Metrics,
-    known: RefCell<Vec<(Box<[u8]>, [IntCounter; 2])>>,
+    known: RefCell<Vec<Known>>,
 }
+
+/// A version with its counters of streams and of unary calls.
+type Known = (Box<[u8]>, [IntCounter; 2]);
 
 impl Clients {
     pub(super) fn new(metrics: &Metrics) -> Clients {
