@@ -152,6 +152,12 @@ impl Ask for Asks {
         metrics.keys.set(i64::try_from(store.keys).unwrap_or(i64::MAX));
         metrics.current_revision.set(store.revision);
         metrics.compact_revision.set(store.compacted);
+        let watch = &figures.watch;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        metrics.watchers.set(count(watch.watchers));
+        metrics.watch_streams.set(count(watch.streams));
+        metrics.slow_watchers.set(count(watch.slow_watchers));
+        metrics.events.inc_by(watch.events_total.saturating_sub(metrics.events.get()));
         if let Some(version) = &figures.cluster_version {
             metrics.set_cluster_version(version);
         }

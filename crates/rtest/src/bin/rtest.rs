@@ -33,6 +33,12 @@ fn main() -> Result<()> {
         Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
         Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
         Command::Strace(options) => runtime.block_on(local.run_until(strace::run(options))),
-        Command::Cases(options) => cases::run(&options),
+        Command::Cases(options) => {
+            // The closing line has said it all.
+            if !cases::run(&options)? {
+                std::process::exit(1);
+            }
+            Ok(())
+        }
     }
 }

@@ -57,6 +57,8 @@ pub(crate) async fn uc_049_a_delete_at_the_compacted_revision_is_not_missed(
         let request = CompactionRequest { revision: deleted, physical: false };
         let work = tokio::task::spawn_local(async move { shared.compact(&request, &call()).await });
         let mut stream = client.watch(&Call::default()).await.must("watch")?;
+        // Before, while and after the compaction is synced.
+        pause(round % 4).await;
         stream.create(watch_of(&key, deleted)).must("create")?;
         loop {
             let answer = next(&mut stream).await?;

@@ -95,7 +95,12 @@ async fn open(endpoint: &str, count: i64) -> Result<()> {
 }
 
 /// Waits until the server counts no watcher and no stream.
-pub(crate) async fn emptied(server: &Server) -> Result<()> {
+async fn emptied(server: &Server) -> Result<()> {
+    counted(server, [0.0, 0.0, 0.0]).await
+}
+
+/// Waits until the gauges of watchers, streams and watchers behind have these values.
+async fn counted(server: &Server, expected: [f64; 3]) -> Result<()> {
     let names = [
         "etcd_debugging_mvcc_watcher_total",
         "etcd_debugging_mvcc_watch_stream_total",
@@ -107,7 +112,7 @@ pub(crate) async fn emptied(server: &Server) -> Result<()> {
         for name in names {
             values.push(metric(server, name).await?);
         }
-        if values == [0.0, 0.0, 0.0] {
+        if values == expected {
             return Ok(());
         }
         ensure!(Instant::now() < deadline, "{names:?} are {values:?} after 30 s");
@@ -117,8 +122,18 @@ pub(crate) async fn emptied(server: &Server) -> Result<()> {
 
 /// 100 watchers, 50 of them cancelled at the very moment the connection is cut.
 pub(crate) async fn uc_143_gauges_of_watchers_return_to_zero(place: &Place) -> Result<()> {
-    let (server, _client) = place.serve(&[]).await?;
+    let (server, client) = place.serve(&[]).await?;
     emptied(&server).await?;
+    let mut stream = watch(&client, watch_of("k", 0)).await?;
+    for n in 1..100 {
+        stream.create(watch_of(&format!("k/{n}"), 0)).must("create")?;
+    }
+    counted(&server, [100.0, 1.0, 0.0]).await?;
+    for id in 0..50 {
+        stream.cancel(id).must("cancel")?;
+    }
+    counted(&server, [50.0, 1.0, 0.0]).await?;
+    drop(stream);
     for _ in 0..5 {
         let endpoint = server.endpoint();
         let work = tokio::task::spawn_blocking(move || {

@@ -41,6 +41,8 @@ pub trait Core {
 pub struct Figures {
     /// Of the store.
     pub store: store::Figures,
+    /// Of watches.
+    pub watch: watch::Gauges,
     /// The leader, if known.
     pub leader: Option<MemberId>,
     /// Committed index.
@@ -91,6 +93,7 @@ impl Core for Member {
         let (store, node) = (self.store(), self.node_status());
         Figures {
             store: store.figures(),
+            watch: store.hub().gauges(),
             leader: node.leader,
             committed: node.committed.0,
             applied: store.applied().0,
