@@ -81,11 +81,12 @@ impl Compaction {
 
 impl Member {
     /// One slice of index work.
-    pub(crate) fn compact_slice(&mut self) {
-        if self.compaction.stage == Stage::Index
-            && self.store.compact_step(limits::COMPACT_KEYS_PER_TURN)
-        {
-            self.compaction.stage = Stage::Flush(None);
+    pub(crate) fn compact_slice(&mut self, effects: &mut Effects) {
+        if self.compaction.stage == Stage::Index {
+            effects.push(Effect::Note(Note::CompactionSlice));
+            if self.store.compact_step(limits::COMPACT_KEYS_PER_TURN) {
+                self.compaction.stage = Stage::Flush(None);
+            }
         }
         if self.compaction.stage == Stage::Flush(None) {
             self.flush.force();

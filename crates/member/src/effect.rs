@@ -112,6 +112,10 @@ pub enum Note {
     Compacted(i64),
     /// Physical removal for this revision is finished.
     CompactionFinished(i64),
+    /// A lease was granted for this many seconds.
+    LeaseGranted(i64),
+    /// A slice of a compaction's work on the index was done in this turn.
+    CompactionSlice,
     /// Leases expired.
     LeasesExpired(usize),
     /// A batch of the log was applied, up to this index.

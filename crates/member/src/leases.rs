@@ -86,11 +86,16 @@ impl Member {
     pub(crate) fn note_leases(&mut self, now: Time, facts: &[LeaseFact], effects: &mut Effects) {
         for fact in facts {
             match *fact {
-                LeaseFact::Granted { id, ttl } => self.leases.expiry.granted(now, id, ttl),
+                LeaseFact::Granted { id, ttl } => {
+                    self.counters.leases_granted += 1;
+                    self.leases.expiry.granted(now, id, ttl);
+                    effects.push(Effect::Note(Note::LeaseGranted(ttl)));
+                }
                 LeaseFact::Checkpointed { id, remaining } => {
                     self.leases.expiry.checkpointed(id, remaining);
                 }
                 LeaseFact::Revoked(id) => {
+                    self.counters.leases_revoked += 1;
                     self.leases.expiry.revoked(id);
                     let late = &mut self.leases.late;
                     let gone: Vec<Late> = late.extract_if(.., |late| late.lease == id).collect();
@@ -114,6 +119,7 @@ impl Member {
     ) {
         match self.leases.expiry.renew(now, id) {
             Renew::Done { ttl } => {
+                self.counters.leases_renewed += 1;
                 self.reply(request, Ok(Response::LeaseKeepAlive { id, ttl }), effects);
             }
             Renew::Unknown => {
@@ -163,6 +169,7 @@ impl Member {
             self.proposals.push_unheard(entry.encode());
         }
         if !due.is_empty() {
+            self.counters.leases_expired += due.len() as u64;
             effects.push(Effect::Note(Note::LeasesExpired(due.len())));
         }
     }

@@ -18,6 +18,7 @@ mod apply;
 mod compaction;
 mod compactor;
 mod config;
+mod counters;
 pub mod effect;
 pub mod event;
 mod fetch;
@@ -37,6 +38,7 @@ mod watches;
 
 pub use compactor::AutoCompaction;
 pub use config::{Config, StartError};
+pub use counters::Counters;
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use member::Member;

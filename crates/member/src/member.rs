@@ -4,6 +4,7 @@ use crate::apply::Apply;
 use crate::compaction::Compaction;
 use crate::compactor::Compactor;
 use crate::config::{Config, StartError};
+use crate::counters::Counters;
 use crate::effect::{Effect, Effects, Note};
 use crate::event::Event;
 use crate::fetch::Fetches;
@@ -51,6 +52,7 @@ pub struct Member {
     pub(crate) stop: Stop,
     /// `Effect::Fatal` was sent: nothing is done any more.
     pub(crate) is_dead: bool,
+    pub(crate) counters: Counters,
     tickets: u64,
     next_tick: Time,
     pub(crate) leader: Option<MemberId>,
@@ -142,6 +144,7 @@ impl Member {
             alarm: Alarm::Idle,
             stop: Stop::No,
             is_dead: false,
+            counters: Counters::default(),
             tickets: 0,
             next_tick: now + config.heartbeat,
             leader: None,
@@ -214,7 +217,7 @@ impl Member {
         self.answer_reads(now, effects);
         self.publish(now);
         self.raise_alarm(now);
-        self.compact_slice();
+        self.compact_slice(effects);
         self.start_hashes(effects);
         self.schedule_flush(now, effects);
         self.schedule_rewrite(now, effects);
@@ -270,6 +273,7 @@ impl Member {
             self.leader_since = now;
             effects.push(Effect::Note(Note::LeaderChanged(status.leader)));
             for read in self.reads.take_unconfirmed() {
+                self.counters.read_indexes_failed += 1;
                 self.reply(read.id, Err(OpError::LeaderChanged), effects);
             }
         }

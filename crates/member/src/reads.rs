@@ -59,14 +59,17 @@ impl Reads {
     }
 
     /// Batches that have waited for `patience` are opened again: an attempt is lost without
-    /// notice, and a context is never used twice.
-    pub(crate) fn retry(&mut self, now: Time, patience: Duration) {
+    /// notice, and a context is never used twice. How many were.
+    pub(crate) fn retry(&mut self, now: Time, patience: Duration) -> u64 {
+        let mut count = 0;
         while let Some(batch) = self.asked.front()
             && patience <= now.since(batch.asked)
         {
             let batch = self.asked.pop_front().map(|batch| batch.reads);
             self.open.extend(batch.into_iter().flatten());
+            count += 1;
         }
+        count
     }
 
     /// The read index of a batch is confirmed; so are the batches asked earlier, which it covers.

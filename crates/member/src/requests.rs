@@ -260,7 +260,8 @@ impl Member {
 
     /// Asks for one read index for all reads that wait.
     pub(crate) fn ask_read_index(&mut self, now: Time) {
-        self.reads.retry(now, limits::READ_INDEX_RETRY);
+        let slow = self.reads.retry(now, limits::READ_INDEX_RETRY);
+        self.counters.read_indexes_slow += slow;
         if self.reads.has_open()
             && let Some(context) = self.node.read_index()
         {
@@ -278,6 +279,7 @@ impl Member {
     /// Ends the waits whose time is up.
     pub(crate) fn expire_waits(&mut self, now: Time, effects: &mut Effects) {
         for waiting in self.proposals.take_if(|waiting| waiting.deadline <= now) {
+            self.counters.proposals_failed += 1;
             if let Some(id) = waiting.waiter.client() {
                 let error = self.timeout(waiting.started);
                 self.reply(id, Err(error), effects);
@@ -285,6 +287,7 @@ impl Member {
             self.forget(waiting.waiter);
         }
         for read in self.reads.take_if(|read| read.deadline <= now) {
+            self.counters.read_indexes_failed += 1;
             self.reply(read.id, Err(OpError::Timeout), effects);
         }
         for id in self.fetches.take_if(|read| read.deadline <= now) {
@@ -324,6 +327,7 @@ impl Member {
 
     pub(crate) fn cancel(&mut self, id: RequestId) {
         if self.proposals.cancel(id) {
+            self.counters.proposals_failed += 1;
             return;
         }
         self.reads.take_if(|read| read.id == id);

@@ -139,28 +139,8 @@ impl Ask for Asks {
         })
     }
 
-    fn refresh(&self, metrics: &Metrics) {
-        let figures = self.0.figures();
-        metrics.has_leader.set(i64::from(figures.leader.is_some()));
-        metrics.is_leader.set(i64::from(figures.leader == Some(self.0.config.member_id)));
-        metrics.proposals_committed.set(i64::try_from(figures.committed).unwrap_or(i64::MAX));
-        metrics.proposals_applied.set(i64::try_from(figures.applied).unwrap_or(i64::MAX));
-        let store = &figures.store;
-        metrics.quota.set(store.quota_bytes);
-        metrics.db_size.set(i64::try_from(figures.db_bytes).unwrap_or(i64::MAX));
-        metrics.db_size_in_use.set(store.live_bytes);
-        metrics.keys.set(i64::try_from(store.keys).unwrap_or(i64::MAX));
-        metrics.current_revision.set(store.revision);
-        metrics.compact_revision.set(store.compacted);
-        let watch = &figures.watch;
-        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        metrics.watchers.set(count(watch.watchers));
-        metrics.watch_streams.set(count(watch.streams));
-        metrics.slow_watchers.set(count(watch.slow_watchers));
-        metrics.events.inc_by(watch.events_total.saturating_sub(metrics.events.get()));
-        if let Some(version) = &figures.cluster_version {
-            metrics.set_cluster_version(version);
-        }
+    fn refresh(&self, _: &Metrics) {
+        self.0.refresh_metrics();
     }
 
     fn cluster_version(&self) -> Option<&'static str> {

@@ -2,6 +2,7 @@
 
 use crate::alarm::{AlarmKind, Alarms};
 use crate::cluster::{DOWNGRADE_KEY, MemberRow, VERSION_KEY};
+use crate::counters::{Tally, compares};
 use crate::entry::Entry;
 use crate::outcome::{Applied, LeaseFact, Outcome};
 use crate::store::Store;
@@ -201,6 +202,9 @@ impl Store {
         let mut open = self.keyspace.begin();
         let outcome = txn::put(&mut open, op);
         let changes = open.commit();
+        let mut tally = Tally::default();
+        tally.put(op);
+        self.counters.add(tally);
         self.committed(changes);
         Done { over_quota, ..Done::ok(Outcome::Put(outcome)) }
     }
@@ -208,12 +212,16 @@ impl Store {
     fn txn(&mut self, op: &TxnOp) -> Done {
         let over_quota = self.over_quota(quota::txn_cost(op));
         let path = txn::Path::of(&self.keyspace, op);
+        self.counters.add(Tally::ranges(compares(op, &path)));
         if let Err(error) = txn::check(&self.keyspace, &self.leases, op, &path) {
             return Done::err(error);
         }
         let mut open = self.keyspace.begin();
         let outcome = txn::run(&mut open, op, &path);
         let changes = open.commit();
+        let mut tally = Tally::default();
+        tally.txn(op, &path);
+        self.counters.add(tally);
         self.committed(changes);
         Done { over_quota, ..Done::ok(Outcome::Txn(outcome)) }
     }
@@ -236,6 +244,9 @@ impl Store {
             return Err(Work::Delete { op, outcome });
         }
         let changes = open.commit();
+        let mut tally = Tally::default();
+        tally.delete(&op);
+        self.counters.add(tally);
         self.committed(changes);
         Ok(Done::ok(Outcome::Delete(outcome)))
     }
@@ -257,6 +268,7 @@ impl Store {
             return Err(Work::Revoke { id, keys, at: end });
         }
         let changes = open.commit();
+        self.counters.add(Tally::deletes(keys.len()));
         self.leases.revoke(id).expect("the lease was there when its revoke began");
         self.unflushed.remove(tables::LEASES, &Row::key(id));
         self.committed(changes);
@@ -389,6 +401,7 @@ impl Store {
             return false;
         }
         let progress = self.keyspace.compact_step(keys_max);
+        self.counters.versions_dropped += progress.dropped.len() as u64;
         self.unflushed.removals.extend(progress.dropped);
         progress.done
     }

@@ -1,5 +1,6 @@
 //! Reads at the edge: of local state, at any time between entries.
 
+use crate::counters::{Tally, compares};
 use crate::store::Store;
 use crate::txn;
 use types::outcome::{RangeOutcome, TxnOutcome};
@@ -10,13 +11,19 @@ impl Store {
     /// answer as such, to be read with `reader`.
     pub fn range(&mut self, op: &RangeOp) -> Result<RangeOutcome, OpError> {
         let outcome = self.keyspace.range(op);
+        self.counters.add(Tally::ranges(1));
         self.cool();
         outcome
     }
 
     /// Runs a transaction whose operations are all ranges. `needs_for_txn` named nothing for it.
     pub fn read_txn(&mut self, op: &TxnOp) -> Result<TxnOutcome, OpError> {
-        let outcome = txn::read(&self.keyspace, &self.leases, op);
+        let path = txn::Path::of(&self.keyspace, op);
+        let outcome = txn::read(&self.keyspace, &self.leases, op, &path);
+        self.counters.add(Tally::ranges(compares(op, &path)));
+        let mut tally = Tally::default();
+        tally.txn(op, &path);
+        self.counters.add(tally);
         self.cool();
         outcome
     }

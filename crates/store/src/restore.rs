@@ -4,6 +4,7 @@ use crate::Error;
 use crate::alarm::Alarms;
 use crate::chain;
 use crate::cluster::Cluster;
+use crate::counters::Counters;
 use crate::flush::Unflushed;
 use crate::store::{Config, Store};
 use crate::table::tables;
@@ -40,6 +41,7 @@ impl Store {
             suspended: None,
             fetched: None,
             is_warm: false,
+            counters: Counters::default(),
         }
     }
 

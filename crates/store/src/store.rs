@@ -4,6 +4,7 @@ use crate::alarm::{AlarmKind, Alarms};
 use crate::apply::Suspended;
 use crate::catch_up::Fetched;
 use crate::cluster::{Cluster, MemberRow};
+use crate::counters::Counters;
 use crate::flush::Unflushed;
 use crate::window::Window;
 use lease::Table;
@@ -51,6 +52,8 @@ pub struct Figures {
     pub resident_bytes: usize,
     /// Request ids remembered.
     pub request_ids: usize,
+    /// What was done since the start.
+    pub counters: Counters,
 }
 
 /// The replicated state machine.
@@ -73,6 +76,7 @@ pub struct Store {
     pub(crate) fetched: Option<Fetched>,
     /// True while records were warmed and not used up.
     pub(crate) is_warm: bool,
+    pub(crate) counters: Counters,
 }
 
 impl std::fmt::Debug for Store {
@@ -177,6 +181,7 @@ impl Store {
             leases: self.leases.len(),
             resident_bytes: self.keyspace.resident_bytes(),
             request_ids: self.window.len(),
+            counters: self.counters,
         }
     }
 

@@ -131,9 +131,13 @@ pub(crate) fn delete(txn: &mut WriteTxn<'_>, op: &DeleteOp) -> DeleteOutcome {
 }
 
 /// Runs a transaction whose operations are all ranges, without changing anything.
-pub(crate) fn read(keyspace: &Keyspace, leases: &Table, op: &TxnOp) -> Result<TxnOutcome, OpError> {
-    let path = Path::of(keyspace, op);
-    check(keyspace, leases, op, &path)?;
+pub(crate) fn read(
+    keyspace: &Keyspace,
+    leases: &Table,
+    op: &TxnOp,
+    path: &Path,
+) -> Result<TxnOutcome, OpError> {
+    check(keyspace, leases, op, path)?;
     let mut outcomes = Vec::new();
     for op in branch(op, path.succeeded) {
         let Op::Range(range) = op else { unreachable!("only ranges are read locally") };

@@ -56,6 +56,8 @@ pub struct Gauges {
     pub slow_watchers: usize,
     /// Bytes of queued messages, shared bytes counted at each stream.
     pub queued_bytes: usize,
+    /// Events in queued messages.
+    pub queued_events: usize,
     /// Events ever queued.
     pub events_total: u64,
 }
@@ -369,6 +371,7 @@ impl Hub {
             watchers: self.watchers.len(),
             slow_watchers: self.slow,
             queued_bytes: self.streams.iter().map(Stream::queued_bytes).sum(),
+            queued_events: self.streams.iter().map(Stream::queued_events).sum(),
             events_total: self.events_total,
         }
     }

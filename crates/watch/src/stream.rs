@@ -100,6 +100,10 @@ impl Stream {
         self.control
     }
 
+    pub(crate) fn queued_events(&self) -> usize {
+        self.outbox.iter().map(|message| message.events.count()).sum()
+    }
+
     pub(crate) fn queued_bytes(&self) -> usize {
         self.bytes
     }

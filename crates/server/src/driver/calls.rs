@@ -1,6 +1,7 @@
 //! Requests the member has not answered yet, by the ids that it knows them under.
 
 use super::outbox::ReplyTo;
+use super::timing::Asked;
 use member::RequestId;
 
 /// Open requests. An id is a place and how often the place was used, so that an answer that comes
@@ -14,23 +15,23 @@ pub struct Calls {
 #[derive(Debug)]
 struct Place {
     used: u32,
-    to: Option<ReplyTo>,
+    to: Option<(ReplyTo, Asked)>,
 }
 
 impl Calls {
     /// Remembers who asks.
-    pub fn insert(&mut self, to: ReplyTo) -> RequestId {
+    pub(super) fn insert(&mut self, to: ReplyTo, asked: Asked) -> RequestId {
         let at = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place { used: 0, to: None });
             u32::try_from(self.places.len() - 1).expect("requests in flight are limited")
         });
         let place = &mut self.places[at as usize];
-        place.to = Some(to);
+        place.to = Some((to, asked));
         RequestId(u64::from(place.used) << 32 | u64::from(at))
     }
 
     /// Who asked; `None` for an id that was answered before.
-    pub fn remove(&mut self, id: RequestId) -> Option<ReplyTo> {
+    pub(super) fn remove(&mut self, id: RequestId) -> Option<(ReplyTo, Asked)> {
         let at = u32::try_from(id.0 & u64::from(u32::MAX)).ok()?;
         let place = self.places.get_mut(at as usize)?;
         if u64::from(place.used) != id.0 >> 32 {

@@ -53,6 +53,12 @@ pub struct Figures {
     pub db_bytes: u64,
     /// The cluster's version, once decided.
     pub cluster_version: Option<String>,
+    /// What the member counted.
+    pub member: member::Counters,
+    /// Proposals that somebody waits for.
+    pub proposals_pending: usize,
+    /// Alarms that are on.
+    pub alarms: Vec<(MemberId, &'static str)>,
 }
 
 impl Core for Member {
@@ -99,6 +105,20 @@ impl Core for Member {
             applied: store.applied().0,
             db_bytes: store.reader().size(),
             cluster_version: store.cluster_version().map(str::to_string),
+            member: self.counters(),
+            proposals_pending: self.proposals_pending(),
+            alarms: store
+                .alarms(None)
+                .into_iter()
+                .map(|(member, kind)| (member, alarm_name(kind)))
+                .collect(),
         }
+    }
+}
+
+fn alarm_name(kind: store::AlarmKind) -> &'static str {
+    match kind {
+        store::AlarmKind::NoSpace => "NOSPACE",
+        store::AlarmKind::Corrupt => "CORRUPT",
     }
 }

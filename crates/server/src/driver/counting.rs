@@ -6,8 +6,7 @@ use crate::grpc::method::{Kind, Method};
 use crate::grpc::status::Code;
 use crate::metrics::Metrics;
 use http::HeaderMap;
-use member::{Effect, Response};
-use prometheus::{Histogram, IntCounter};
+use prometheus::IntCounter;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -51,55 +50,7 @@ impl Clients {
     }
 }
 
-/// Times of applied writes, by operation.
-pub(super) struct Applies {
-    by_op: [Histogram; 4],
-}
-
-impl Applies {
-    pub(super) fn new(metrics: &Metrics) -> Applies {
-        let of = |op| metrics.apply_duration.with_label_values(&["v3", op, "true"]);
-        Applies { by_op: ["Put", "DeleteRange", "Txn", "Compaction"].map(of) }
-    }
-
-    /// Which operation an answer is of, if of one that goes through the log.
-    fn op(effect: &Effect) -> Option<usize> {
-        match effect {
-            Effect::Reply { result: Ok(response), .. } => match response {
-                Response::Put(_) => Some(0),
-                Response::Delete(_) => Some(1),
-                Response::Txn(_) => Some(2),
-                Response::Compact => Some(3),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// What was answered in one turn took the same time each: the loop reads no clock between.
-    fn count(&self, spent: Duration, effects: &[Effect]) -> Option<Duration> {
-        let ops = effects.iter().filter_map(Applies::op);
-        let each = spent / u32::try_from(ops.clone().count()).ok().filter(|count| *count != 0)?;
-        for op in ops {
-            self.by_op[op].observe(each.as_secs_f64());
-        }
-        Some(each)
-    }
-}
-
 impl Shell {
-    /// A turn applied what was committed, and these are its effects.
-    pub(super) fn applied(&self, began: Instant, effects: &[Effect]) {
-        let Some(each) = self.applies.count(began.elapsed(), effects) else { return };
-        if self.config.warn_apply < each {
-            self.metrics.slow_apply.inc();
-            let took = duration::format(each);
-            let expected = duration::format(self.config.warn_apply);
-            let fields = serde_json::json!({ "took": took, "expected-duration": expected });
-            tracing::warn!(fields = %fields, "apply request took too long");
-        }
-    }
-
     /// A call began.
     pub fn call_began(&self, method: Method, headers: &HeaderMap) -> Instant {
         self.count(method).started.inc();

@@ -65,10 +65,15 @@ pub(super) fn run(
 
 impl FlushThread {
     fn flush(&mut self, ticket: Ticket, job: &FlushJob) {
-        let began = Instant::now();
         let reader = loop {
+            let began = Instant::now();
             match self.backend.flush(job) {
-                Ok(reader) => break reader,
+                Ok(reader) => {
+                    let seconds = began.elapsed().as_secs_f64();
+                    self.metrics.backend_commit.observe(seconds);
+                    self.metrics.commit_write.observe(seconds);
+                    break reader;
+                }
                 Err(backend::Error::NoSpace(error)) => {
                     self.set_full(&error);
                     self.release();
@@ -77,7 +82,6 @@ impl FlushThread {
                 Err(error) => fatal::backend(&error),
             }
         };
-        self.metrics.backend_commit.observe(began.elapsed().as_secs_f64());
         self.post(Event::Flushed { ticket, reader });
     }
 
@@ -94,6 +98,10 @@ impl FlushThread {
             }
             Err(error) => fatal::backend(&error),
         };
+        if !done {
+            let pause = began.elapsed().as_secs_f64() * 1_000.0;
+            self.metrics.compaction_pause.observe(pause);
+        }
         let event = Event::Rewritten { ticket, reader, done };
         if now || done {
             return self.post(event);

@@ -3,12 +3,11 @@
 use super::fatal;
 use super::mailbox::{Mail, Mailbox};
 use super::threads::LogWork;
-use crate::metrics::Metrics;
 use member::event::DiskSpace;
 use member::{Effect, Event, Ticket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wal::{Batch, Use, Wal};
 
 /// An idle log is sealed after this long, so that only fresh batches can be in doubt.
@@ -20,14 +19,13 @@ const FULL_RETRY: Duration = Duration::from_millis(200);
 struct LogThread {
     wal: Wal,
     mailbox: Arc<Mailbox>,
-    metrics: Metrics,
     /// True while allocating fails.
     full: bool,
 }
 
 /// Runs until `LogWork::Close`, or until the loop is gone.
-pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, mailbox: Arc<Mailbox>, metrics: Metrics) {
-    let mut thread = LogThread { wal, mailbox, metrics, full: false };
+pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, mailbox: Arc<Mailbox>) {
+    let mut thread = LogThread { wal, mailbox, full: false };
     loop {
         match work.recv_timeout(IDLE) {
             Ok(LogWork::Effect(Effect::Persist { ticket, batch })) => {
@@ -48,7 +46,6 @@ pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, mailbox: Arc<Mailbox>, met
 
 impl LogThread {
     fn persist(&mut self, ticket: Ticket, batch: &Batch) {
-        let began = Instant::now();
         let mut space = Use::Normal;
         loop {
             match self.wal.append_with(batch, space) {
@@ -65,8 +62,6 @@ impl LogThread {
                 Err(error) => fatal::log(&error),
             }
         }
-        // Write and sync are one step of the log.
-        self.metrics.wal_fsync.observe(began.elapsed().as_secs_f64());
         self.mailbox.post(Mail::Event(Event::Persisted(ticket)));
     }
 

@@ -16,15 +16,18 @@ pub mod core;
 mod counting;
 pub mod fatal;
 mod flush_thread;
+mod gauges;
 mod helper_thread;
 pub mod inbox;
 mod log_thread;
 pub mod mailbox;
+mod metered;
 pub mod outbox;
 pub mod shell;
 pub mod slot;
 pub mod start;
 pub mod threads;
+mod timing;
 pub mod turn;
 pub mod watches;
 

@@ -2,12 +2,13 @@
 
 use super::calls::Calls;
 use super::core::{Core, Figures};
-use super::counting::{Applies, Clients};
+use super::counting::Clients;
 use super::inbox::{Arrival, Inbox, QueueId};
 use super::mailbox::Mailbox;
 use super::outbox::{Answer, Outbox, ReplyTo};
 use super::slot::Slot;
 use super::threads::Threads;
+use super::timing::Timings;
 use super::watches::{Signal, Watches};
 use crate::config::Config;
 use crate::grpc::method::Method;
@@ -15,7 +16,7 @@ use crate::metrics::{MethodMetrics, Metrics};
 use bytes::Bytes;
 use member::{Event, Request, StreamId};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
@@ -36,7 +37,6 @@ pub struct Shell {
     /// What is counted.
     pub metrics: Metrics,
     pub(super) clients: Clients,
-    pub(super) applies: Applies,
     methods: Vec<MethodMetrics>,
     pub(super) core: RefCell<Box<dyn Core>>,
     pub(super) inbox: RefCell<Inbox>,
@@ -53,6 +53,9 @@ pub struct Shell {
     own_queue: QueueId,
     pub(super) facts: Facts,
     answer_bytes: Cell<usize>,
+    pub(super) timings: Timings,
+    /// Alarms that the metrics have shown.
+    pub(super) alarms_seen: RefCell<BTreeSet<(MemberId, &'static str)>>,
     started: Instant,
 }
 
@@ -65,6 +68,10 @@ pub(super) struct Facts {
     pub(super) stopped: Cell<bool>,
     pub(super) defragmenting: Cell<bool>,
     pub(super) term: Cell<Term>,
+    /// When the compaction that is being cleared up was applied.
+    pub(super) compacting_since: Cell<Option<Time>>,
+    /// This turn did a slice of a compaction.
+    pub(super) sliced: Cell<bool>,
     pub(super) ready_waiters: RefCell<Vec<Rc<Slot<()>>>>,
 }
 
@@ -80,13 +87,12 @@ impl Shell {
         let mut inbox = Inbox::default();
         let own_queue = inbox.open();
         let metrics = threads.metrics.clone();
-        let (clients, applies) = (Clients::new(&metrics), Applies::new(&metrics));
+        let clients = Clients::new(&metrics);
         let methods = Method::ALL.iter().map(|method| method.metrics(&metrics)).collect();
         Shell {
             config,
             metrics,
             clients,
-            applies,
             methods,
             core: RefCell::new(core),
             inbox: RefCell::new(inbox),
@@ -101,6 +107,8 @@ impl Shell {
             own_queue,
             facts: Facts::default(),
             answer_bytes: Cell::new(0),
+            timings: Timings::default(),
+            alarms_seen: RefCell::default(),
             started,
         }
     }

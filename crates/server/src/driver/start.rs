@@ -2,6 +2,7 @@
 
 use super::fatal;
 use super::mailbox::Mailbox;
+use super::metered::MeteredDisk;
 use super::threads::{LogWork, Threads};
 use super::{flush_thread, helper_thread, log_thread};
 use crate::config::{CompactionMode, Config};
@@ -85,6 +86,8 @@ pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
         }
     };
     let identity = Identity { cluster: config.cluster_id, member: config.member_id };
+    let metrics = Metrics::new(config.extensive_metrics);
+    let log_disk = MeteredDisk::around(log_disk, &metrics);
     let (wal, log) = open_log(log_disk, log_dir, &disk, identity)?;
     (config.cluster_id, config.member_id) = (log.identity.cluster, log.identity.member);
     if let Some(cut) = &log.cut {
@@ -109,7 +112,6 @@ pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
     reserve.refill(wanted)?;
     let store = Store::restore(store_config(config), &mut recovered)?;
     let member = Member::new(member_config(config, log.boot), log, store, Time::default())?;
-    let metrics = Metrics::new(config.extensive_metrics);
     Ok(Opened { member, wal, backend, reserve, metrics })
 }
 
@@ -187,8 +189,8 @@ impl Opened {
         let (scanner, scanner_work) = channel();
         let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
         let metrics = self.metrics;
-        let (mail, count) = (Arc::clone(mailbox), metrics.clone());
-        let thread = spawn("log", move || log_thread::run(wal, &log_work, mail, count))?;
+        let mail = Arc::clone(mailbox);
+        let thread = spawn("log", move || log_thread::run(wal, &log_work, mail))?;
         let (mail, count) = (Arc::clone(mailbox), metrics.clone());
         spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail, count))?;
         let mail = Arc::clone(mailbox);

@@ -5,14 +5,17 @@ use super::inbox::Arrival;
 use super::mailbox::Mail;
 use super::outbox::{Answer, ReplyTo};
 use super::shell::Shell;
+use super::timing::{Asked, Kind};
+use crate::config::duration;
 use member::effect::Note;
 use member::{Effect, Effects, Event};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, Sleep};
+use types::Time;
 
 /// The loop itself, as a future that ends when the member has stopped.
 pub struct Loop {
@@ -61,7 +64,8 @@ impl Loop {
             let event = match arrival {
                 Arrival::Event(event) => event,
                 Arrival::Request { to, request, deadline } => {
-                    let id = shell.calls.borrow_mut().insert(to);
+                    let asked = Asked { kind: Kind::of(&request), at: now };
+                    let id = shell.calls.borrow_mut().insert(to, asked);
                     Event::Request { id, request, deadline }
                 }
             };
@@ -69,22 +73,28 @@ impl Loop {
         }
         // What is to be written is on its way before the rest of the turn begins.
         core.begin_turn(now, &mut self.effects);
-        self.execute(&shell);
-        let began = Instant::now().into_std();
+        let began = self.execute(&shell, now);
         core.end_turn(now, &mut self.effects);
-        shell.applied(began, &self.effects);
         self.schedule(&**core, cx);
         drop(core);
-        self.execute(&shell);
+        let ended = self.execute(&shell, began);
+        shell.warn_of_slow(ended.since(began));
         for outbox in shell.answered.borrow_mut().drain(..) {
             outbox.wake();
         }
     }
 
-    fn execute(&mut self, shell: &Shell) {
+    /// Does what the member wants done since `began`; the time at which it began with that.
+    fn execute(&mut self, shell: &Shell, began: Time) -> Time {
+        let now = shell.now();
+        let is_reply = |effect: &&Effect| matches!(effect, Effect::Reply { .. });
+        let replies = self.effects.iter().filter(is_reply).count();
+        let replies = u32::try_from(replies).unwrap_or(u32::MAX).max(1);
+        let share = now.since(began) / replies;
         for effect in self.effects.drain(..) {
-            shell.execute(effect);
+            shell.execute(effect, now, share);
         }
+        now
     }
 
     /// Sets the next tick, or another turn at once if this one left work behind.
@@ -127,15 +137,23 @@ impl Future for Loop {
 
 impl Shell {
     /// Does one thing that the member wants done.
-    fn execute(&self, effect: Effect) {
+    fn execute(&self, effect: Effect, now: Time, share: Duration) {
         match effect {
             Effect::Reply { id, header, result, reader } => {
                 self.facts.term.set(header.term);
-                let to = self.calls.borrow_mut().remove(id);
+                let Some((to, asked)) = self.calls.borrow_mut().remove(id) else { return };
+                let took = now.since(asked.at);
+                self.timings.answered(asked.kind, result.is_ok(), took, share, &self.metrics);
+                if self.config.warn_apply < took {
+                    self.timings.note_slow_read(asked.kind, took);
+                }
+                if asked.kind == Kind::Defragment {
+                    self.set_defragmenting(false);
+                }
                 self.answer(to, Answer { header, result, reader });
             }
             Effect::WatchReady(stream) => self.watches.borrow().set_ready(stream),
-            Effect::Note(note) => self.note(&note),
+            Effect::Note(note) => self.note(&note, now),
             Effect::Stopped => self.facts.stopped.set(true),
             Effect::Fatal(error) => super::fatal::refuse(&error),
             Effect::Send { to, .. } => {
@@ -145,19 +163,37 @@ impl Shell {
         }
     }
 
-    fn answer(&self, to: Option<ReplyTo>, answer: Answer) {
+    /// Says what took longer in this turn than is worth a warning; at most two lines, however many
+    /// requests it were.
+    fn warn_of_slow(&self, applying: Duration) {
+        if self.facts.sliced.take() {
+            self.metrics.index_compaction_pause.observe(applying.as_secs_f64() * 1_000.0);
+        }
+        let expected = self.config.warn_apply;
+        if expected < applying {
+            self.metrics.slow_apply.inc();
+            say_slow(applying, expected, "", 1);
+        }
+        let (count, slowest) = self.timings.take_slow_reads();
+        if 0 < count {
+            self.metrics.slow_apply.inc_by(count);
+            say_slow(slowest, expected, "read-only range ", count);
+        }
+    }
+
+    fn answer(&self, to: ReplyTo, answer: Answer) {
         match to {
-            Some(ReplyTo::Call { outbox, call }) => {
+            ReplyTo::Call { outbox, call } => {
                 if outbox.push(call, answer) {
                     self.answered.borrow_mut().push(outbox);
                 }
             }
-            Some(ReplyTo::Waiter(slot)) => slot.fill(answer),
-            Some(ReplyTo::Nobody) | None => {}
+            ReplyTo::Waiter(slot) => slot.fill(answer),
+            ReplyTo::Nobody => {}
         }
     }
 
-    fn note(&self, note: &Note) {
+    fn note(&self, note: &Note, now: Time) {
         match note {
             Note::BecameLeader(term) => {
                 self.facts.term.set(*term);
@@ -168,7 +204,10 @@ impl Shell {
                     "became leader"
                 );
             }
-            Note::LeaderChanged(leader) => self.facts.leader.set(*leader),
+            Note::LeaderChanged(leader) => {
+                self.facts.leader.set(*leader);
+                self.metrics.leader_changes.inc_by(u64::from(leader.is_some()));
+            }
             Note::Ready => {
                 self.facts.ready.set(true);
                 for slot in self.facts.ready_waiters.borrow_mut().drain(..) {
@@ -177,13 +216,41 @@ impl Shell {
             }
             Note::NoSpaceAlarm => tracing::warn!("alarm raised: NOSPACE"),
             Note::Compacted(revision) => {
+                self.facts.compacting_since.set(Some(now));
+                self.metrics.compaction_last.set(unix_seconds());
                 tracing::info!(revision, "compacted the keyspace");
             }
+            Note::CompactionSlice => self.facts.sliced.set(true),
+            Note::LeaseGranted(ttl) => {
+                let ttl = u32::try_from(*ttl).unwrap_or(u32::MAX);
+                self.metrics.lease_ttl.observe(f64::from(ttl));
+            }
             Note::CompactionFinished(revision) => {
+                if let Some(since) = self.facts.compacting_since.take() {
+                    let took = now.since(since).as_secs_f64() * 1_000.0;
+                    self.metrics.compaction_total.observe(took);
+                }
                 tracing::info!(compact_revision = revision, "finished scheduled compaction");
             }
             Note::LeasesExpired(count) => tracing::debug!(count, "leases expired"),
             Note::Applied(_) => {}
         }
     }
+}
+
+/// etcd's line for requests that took too long to apply or to read.
+#[cold]
+fn say_slow(took: Duration, expected: Duration, prefix: &str, count: u64) {
+    let fields = serde_json::json!({
+        "took": duration::format(took),
+        "expected-duration": duration::format(expected),
+        "prefix": prefix,
+        "count": count,
+    });
+    tracing::warn!(%fields, "apply request took too long");
+}
+
+fn unix_seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }

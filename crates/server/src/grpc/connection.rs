@@ -243,8 +243,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn dispatch(&mut self, id: u32, message: Bytes, cx: &mut Context<'_>) {
         let Some(call) = self.calls.get_mut(id) else { return };
         let (bytes, deadline) = (message.len(), call.deadline);
-        call.bytes = bytes;
         self.shell.count(call.method).received.inc();
+        self.shell.metrics.client_received.inc_by(bytes as u64);
+        call.bytes = bytes;
         if deadline.is_some_and(|deadline| deadline <= self.shell.now()) {
             return self.refuse(id, &stream_call::deadline_exceeded());
         }

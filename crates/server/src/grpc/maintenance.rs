@@ -117,7 +117,6 @@ pub fn answer(header: &Header, response: Response, shell: &Shell) -> Result<Part
         }
         Response::Defragment => {
             tracing::info!("finished defragment");
-            shell.set_defragmenting(false);
             service::message(&pb::DefragmentResponse { header: None })
         }
         Response::MoveLeader => service::message(&pb::MoveLeaderResponse { header: None }),

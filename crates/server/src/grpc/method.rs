@@ -151,10 +151,7 @@ impl Method {
         let service = self.path().trim_start_matches('/').split('/').next().unwrap_or_default();
         let mut made = metrics.grpc.method(kind, service, self.name());
         match self {
-            Method::Range => {
-                made.time(&metrics.request_duration, &["Range"]);
-                made.time(&metrics.range_duration, &[]);
-            }
+            Method::Range => made.time(&metrics.request_duration, &["Range"]),
             Method::Compact => made.time(&metrics.request_duration, &["Compaction"]),
             Method::Put
             | Method::DeleteRange

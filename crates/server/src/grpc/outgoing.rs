@@ -111,6 +111,7 @@ impl Outgoing {
             }
             self.held = bytes;
         }
+        self.shell.metrics.client_sent.inc_by(bytes as u64);
         self.parts = parts;
         self.reader = reader;
         Ok(())

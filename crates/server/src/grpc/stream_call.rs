@@ -94,10 +94,24 @@ pub async fn serve(mut call: StreamCall, began: Instant) {
         Err(End::Gone) => Code::Canceled,
     };
     shell.call_ended(method, code, began, 0);
+    if matches!(code, Code::Internal | Code::ResourceExhausted)
+        && let Some(api) = stream_api(method)
+    {
+        shell.metrics.stream_failures.with_label_values(&["receive", api]).inc();
+    }
     match ended {
         Ok(()) => call.finish(),
         Err(End::Status(status)) => call.fail(&status),
         Err(End::Gone) => {}
+    }
+}
+
+/// The name under which failures of a stream are counted.
+fn stream_api(method: Method) -> Option<&'static str> {
+    match method {
+        Method::Watch => Some("watch"),
+        Method::LeaseKeepAlive => Some("lease-keepalive"),
+        _ => None,
     }
 }
 
@@ -144,6 +158,7 @@ impl StreamCall {
                 Err(status) => return Poll::Ready(Err(status.into())),
                 Ok(Some(message)) => {
                     self.shell.count(self.method).received.inc();
+                    self.shell.metrics.client_received.inc_by(message.len() as u64);
                     return Poll::Ready(Ok(Some(message)));
                 }
                 Ok(None) => {}

@@ -1,6 +1,7 @@
 //! The whole server in one process: a real member on a real folder, and h2 as the client.
 
 mod counted;
+mod figures;
 mod kv;
 mod programs;
 mod rig;

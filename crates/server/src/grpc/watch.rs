@@ -8,6 +8,7 @@ use super::stream_call::{End, StreamCall, decode_streamed};
 use crate::driver::Shell;
 use crate::driver::inbox::Arrival;
 use crate::driver::watches::Signal;
+use crate::metrics::Metrics;
 use bytes::{BufMut, Bytes, BytesMut};
 use member::event::WatchCommand;
 use member::{Event, StreamId};
@@ -15,6 +16,7 @@ use prost::encoding::{encode_varint, encoded_len_varint};
 use proto::etcdserverpb as pb;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 use types::KeyRange;
 use types::limits::WATCH_STREAM_QUEUE_BYTES_MAX;
 
@@ -81,7 +83,7 @@ pub async fn serve(call: &mut StreamCall) -> Result<(), End> {
         half_closed: false,
         more: false,
         messages: Vec::new(),
-        sending: false,
+        sending: None,
     };
     let ended = std::future::poll_fn(|cx| stream.poll(cx)).await;
     match ended {
@@ -99,7 +101,7 @@ struct WatchStream<'a> {
     more: bool,
     messages: Vec<watch::Message>,
     /// A batch of messages waits for room.
-    sending: bool,
+    sending: Option<Batch>,
 }
 
 impl WatchStream<'_> {
@@ -147,12 +149,14 @@ impl WatchStream<'_> {
     /// Sends while there are messages and room for them.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         loop {
-            if self.sending {
+            if let Some(batch) = &self.sending {
+                let batch = *batch;
                 match self.call.outgoing()?.poll_send_patiently(cx) {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(sent) => sent?,
                 }
-                self.sending = false;
+                batch.sent(&self.call.shell.metrics);
+                self.sending = None;
             }
             while self.hub.poll_ready(cx).is_ready() {
                 self.more = true;
@@ -169,10 +173,45 @@ impl WatchStream<'_> {
                 continue;
             }
             self.call.count_sent(self.messages.len());
+            let batch = Batch::of(&self.messages);
             let head = Head::new(&self.call.shell);
             let parts = encode(&head, &mut self.messages);
             self.call.outgoing()?.put(parts, None)?;
-            self.sending = true;
+            self.sending = Some(batch);
+        }
+    }
+}
+
+/// Messages that are sent together.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    began: Instant,
+    events: u32,
+    /// Answers to create and cancel are among them.
+    has_control: bool,
+}
+
+impl Batch {
+    fn of(messages: &[watch::Message]) -> Batch {
+        let events: usize = messages.iter().map(|message| message.events.count()).sum();
+        let has_control = messages.iter().any(|message| message.created || message.canceled);
+        Batch {
+            began: Instant::now(),
+            events: u32::try_from(events).unwrap_or(u32::MAX),
+            has_control,
+        }
+    }
+
+    /// All of them left.
+    fn sent(self, metrics: &Metrics) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        if 0 < self.events {
+            metrics.watch_send.observe(seconds);
+            metrics.watch_send_event.observe(seconds / f64::from(self.events));
+        } else if self.has_control {
+            metrics.watch_send_control.observe(seconds);
+        } else {
+            metrics.watch_send_progress.observe(seconds);
         }
     }
 }

@@ -15,6 +15,7 @@ fn a_write_is_counted_from_the_call_to_the_disk() {
         client.call_raw("/etcdserverpb.KV/Put", &headers, framed(&put)).await;
         let range = pb::RangeRequest { key: "a".into(), ..Default::default() };
         let _: pb::RangeResponse = client.call("/etcdserverpb.KV/Range", &range).await;
+        rig.shell.refresh_metrics();
         let text = rig.shell.metrics.render();
         for line in [
             "etcd_server_client_requests_total{client_api_version=\"3.7\",type=\"unary\"} 1",
