@@ -96,13 +96,39 @@ pub(crate) fn sealed_file(disk: &SimDisk, rng: &mut Rng) -> Option<String> {
 /// Changes bytes of a sealed file.
 pub(crate) fn rot(disk: &SimDisk, path: &str, rng: &mut Rng) {
     let (how, place) = (rng.below(3), rng.next());
+    // Frames begin at blocks: their headers are what a reader trusts first.
+    let is_header = rng.chance(60);
     disk.rot(path, |bytes| {
         let len = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let at = usize::try_from(place % len.max(1)).expect("below a length");
+        let at = if is_header { at - at % 4096 } else { at };
         match how {
             0 => bytes[at] ^= 1,
             1 => bytes[at..].iter_mut().take(8).for_each(|byte| *byte = 0),
             _ => bytes[at..].iter_mut().take(512).for_each(|byte| *byte = 0),
         }
     });
+}
+
+/// Changes a header in the newest segment of the log that ends with a seal: what is rotten lies
+/// before a later batch, so it can be told from a crash. False if there is no such place.
+pub(crate) fn rot_before_seal(disk: &SimDisk, rng: &mut Rng) -> bool {
+    use vfs::Disk;
+    const BLOCK: usize = 4096;
+    let Ok(mut names) = disk.list("wal") else { return false };
+    names.retain(|name| name.ends_with(".wal"));
+    let Some(name) = names.pop() else { return false };
+    let path = format!("wal/{name}");
+    let Some(bytes) = disk.cached(&path) else { return false };
+    let last = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) / BLOCK;
+    if last < 2 {
+        return false;
+    }
+    let at = (1 + rng.below(last - 1)) * BLOCK;
+    let how = rng.below(3);
+    disk.rot(&path, |bytes| match how {
+        0 => bytes[at + 8..at + 12].fill(0),
+        1 => bytes[at + rng.below(BLOCK)] ^= 1,
+        _ => bytes[at..at + 512].fill(0),
+    })
 }

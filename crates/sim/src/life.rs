@@ -150,6 +150,7 @@ impl World {
                 self.schedule(after, Action::SyncsFast);
             }
             Kind::Stop => return self.stop(),
+            Kind::Rot if self.rng.chance(50) => self.spoil_sealed_log(),
             Kind::Rot | Kind::LostFile => self.spoil(kind),
         }
         Ok(())
@@ -200,6 +201,21 @@ impl World {
         }
         let end = self.armed.unwrap_or(End::Kill);
         self.end(end);
+    }
+
+    /// The log is sealed as if it had been idle, the process is killed, and the newest segment
+    /// rots before the seal: no crash explains that.
+    fn spoil_sealed_log(&mut self) {
+        let sealed = self.process.as_mut().map(|process| process.wal.seal());
+        if self.armed.is_some() || !matches!(sealed, Some(Ok(()))) {
+            return self.struck(self.armed.unwrap_or(End::Kill));
+        }
+        self.struck(End::Kill);
+        let sound = self.disk.snapshot();
+        sound.set_capacity(None);
+        if fault::rot_before_seal(&self.disk, &mut self.rng) {
+            self.sound = Some(sound);
+        }
     }
 
     /// The process is killed, and a file of long ago rots or vanishes.

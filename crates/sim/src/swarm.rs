@@ -43,7 +43,7 @@ impl Swarm {
             clients: 2 + rng.below(7),
             watchers: rng.below(4),
             keys: 4 + rng.below(30),
-            value_bytes_max: rng.pick(&[40, 300, 3000, 9000]),
+            value_bytes_max: rng.pick(&[40, 300, 5000, 16_000]),
             wal_segment_bytes: rng.pick(&[32, 64, 128]) * 1024,
             backend_segment_bytes: rng.pick(&[32, 64, 256]) * 1024,
             resident_bytes: kib(rng.pick(&[0, 1, 8, 1024])),
