@@ -85,6 +85,8 @@ pub(crate) async fn uc_026_fallocate_may_be_missing_or_interrupted(place: &Place
         let mut server = place.server_on(&point.join("data"), &[])?;
         let client = start(&mut server).await.with_context(|| name.clone())?;
         load(&client, 1000, |n| put_of(format!("k/{n:04}"), "v")).await?;
+        let asked = disk.image().fallocate_refusals.1 < refusals.1;
+        ensure!(asked || !place.is_mainstay(), "{name}: fallocate was never called");
         server.kill()?;
         let client = start(&mut server).await.with_context(|| name.clone())?;
         let count = range(&client, &super::ask::prefix_of("k/")).await?.count;

@@ -103,6 +103,7 @@ pub(crate) async fn uc_146_a_member_at_rest_is_silent(place: &Place) -> Result<(
     let before = place.log_text().lines().count();
     pause(5000).await;
     let text = place.log_text();
+    ensure!(0 < before, "the log is empty");
     let lines: Vec<&str> = text.lines().skip(before).collect();
     ensure!(lines.len() <= 1, "after {:?} of rest: {lines:?}", quiet_since.elapsed());
     Ok(())

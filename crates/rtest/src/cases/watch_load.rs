@@ -37,7 +37,7 @@ pub(crate) async fn uc_047_catching_up_shares_memory(place: &Place) -> Result<()
         reader.await??;
     }
     let peak = resident_peak(&server)?;
-    let most = base + (2 * VALUES as u64 + 32) * (1 << 20);
+    let most = base + ((2 * u64::try_from(VALUES)? + 32) << 20);
     ensure!(peak <= most, "{} MiB at first, then {} MiB", base >> 20, peak >> 20);
     Ok(())
 }
