@@ -32,6 +32,7 @@ const GATES: &[Gate] = &[
     gate("strace", "target/release/rtest strace --server"),
     gate("stall", "target/release/rtest stall --seconds 60 --server"),
     gate("full", "target/release/rtest full --server"),
+    gate("cases", "target/release/rtest cases --server"),
     gate("differential", "interop/differential/run"),
     gate("go", "interop/go/run"),
     gate("python", "interop/python/run"),
