@@ -1,4 +1,4 @@
-//!  the reader of log segments.
+//! The reader of log segments.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| wal::fuzz::wal_segment(data));

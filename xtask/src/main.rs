@@ -2,6 +2,7 @@
 
 mod ci;
 mod codegen;
+mod fuzz;
 mod run;
 mod test;
 mod tidy;
@@ -33,6 +34,14 @@ enum Command {
         /// Only the gates with these names.
         only: Vec<String>,
     },
+    /// Run the fuzz targets, each from its corpus.
+    Fuzz {
+        /// Only these targets.
+        targets: Vec<String>,
+        /// Seconds for each.
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+    },
     /// Run the simulator: `cargo xtask sim --seeds 200`.
     Sim {
         /// Arguments of the simulator.
@@ -47,6 +56,7 @@ fn main() -> Result<()> {
         Command::Tidy => tidy::run(),
         Command::Test { krate } => test::run(krate.as_deref()),
         Command::Ci { only } => ci::run(&only),
+        Command::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Command::Sim { args } => {
             let mut line = vec!["run", "--quiet", "--release", "-p", "sim", "--bin", "sim", "--"];
             line.extend(args.iter().map(String::as_str));

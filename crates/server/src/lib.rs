@@ -3,6 +3,7 @@
 pub mod announce;
 pub mod config;
 pub mod driver;
+pub mod fuzz;
 pub mod grpc;
 pub mod http;
 pub mod log;

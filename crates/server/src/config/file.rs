@@ -25,7 +25,8 @@ pub(crate) fn read(path: &str) -> Result<Values, String> {
     parse(&text).map_err(|why| format!("{path}: {why}"))
 }
 
-fn parse(text: &str) -> Result<Values, String> {
+/// Reads a file's text into values.
+pub(crate) fn parse(text: &str) -> Result<Values, String> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Values::new());
     }

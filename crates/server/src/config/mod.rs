@@ -54,6 +54,11 @@ impl Line {
     }
 }
 
+/// Reads the text of a configuration file and checks what it says; the error says why not.
+pub(crate) fn parse_file(text: &str) -> Result<Config, String> {
+    file::parse(text).and_then(|values| build::build(&values))
+}
+
 /// Reads command line (without the program's name) and environment.
 pub fn load(args: &[String], env: &[(String, String)]) -> Start {
     let (mut values, stray) = match args::parse(args) {
