@@ -18,6 +18,13 @@ const fn gate(name: &'static str, line: &'static str) -> Gate {
 /// The server that gates start.
 const SERVER: &str = "target/release/mainstay serve";
 
+/// What gates are told through the environment.
+const ENVIRONMENT: [(&str, &str); 3] = [
+    ("SERVER", SERVER),
+    ("MAINSTAY", "target/release/mainstay"),
+    ("ETCDCTL", "target/release/mainstay"),
+];
+
 /// What is cheap and finds most comes first.
 const GATES: &[Gate] = &[
     gate("test", "cargo xtask test"),
@@ -34,6 +41,8 @@ const GATES: &[Gate] = &[
     gate("full", "target/release/rtest full --server"),
     gate("cases", "target/release/rtest cases --server"),
     gate("differential", "interop/differential/run"),
+    gate("ctl", "interop/ctl/run"),
+    gate("bench", "interop/bench/run"),
     gate("go", "interop/go/run"),
     gate("python", "interop/python/run"),
     gate("node", "interop/node/run"),
@@ -50,7 +59,7 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         }
         say(&format!("== {}: {}", gate.name, words.join(" ")));
         let start = Instant::now();
-        let result = run::command_with(words[0], &words[1..], &[("SERVER", SERVER)]);
+        let result = run::command_with(words[0], &words[1..], &ENVIRONMENT);
         table.push((gate.name, start.elapsed(), result.is_ok()));
         if let Err(error) = result {
             print(&table);
