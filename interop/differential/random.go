@@ -49,6 +49,9 @@ func runRandom(o options, r *rules, t *tally) error {
 		if (i+1)%checkpointEvery == 0 {
 			d.checkpoint(i + 1)
 		}
+		if err := p.oracle.crashed(); err != nil {
+			return err
+		}
 		if err := p.subject.crashed(); err != nil {
 			t.fail(fmt.Sprintf("random/%d (the server ended)", i), err.Error()+"\n")
 			return nil
