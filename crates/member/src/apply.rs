@@ -145,6 +145,7 @@ impl Member {
         self.note_leases(now, &applied.facts, effects);
         if let Ok(Outcome::Compact(revision)) = &applied.result {
             self.compaction.begin(*revision);
+            self.hash_compaction(*revision);
             effects.push(Effect::Note(Note::Compacted(*revision)));
         }
         if applied.over_quota {

@@ -127,6 +127,7 @@ impl Member {
         }
         let compactor =
             config.auto_compaction.and_then(|mode| Compactor::new(mode, now, store.revision()));
+        let compacted = store.compacted();
         Ok(Member {
             persist: None,
             proposals: Proposals::new(config.member, config.boot),
@@ -137,7 +138,7 @@ impl Member {
             compaction: Compaction::default(),
             compactor,
             leases: Leases::new(&config),
-            hashes: Hashes::default(),
+            hashes: Hashes::new(compacted),
             watches: Watches::default(),
             publish: Publish::Open,
             disk_full: false,

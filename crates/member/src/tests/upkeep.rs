@@ -80,6 +80,41 @@ fn a_hash_covers_what_is_not_flushed_yet() {
 }
 
 #[test]
+fn the_hash_at_a_compacted_revision_is_of_what_was_there_before() {
+    let mut rig = Rig::new();
+    for at in 0..10 {
+        rig.put("k", &format!("{at}")).unwrap();
+    }
+    let before = rig.ask(Request::HashKv(7)).unwrap();
+    assert!(matches!(before, Response::HashKv { compact_revision: -1, .. }), "{before:?}");
+    rig.ask(Request::Compact { revision: 7, physical: false }).unwrap();
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.ask(Request::HashKv(7)), Ok(before.clone()));
+    // The next one begins where this one left off, and does not make it forgotten.
+    let left = rig.ask(Request::HashKv(9)).unwrap();
+    assert!(matches!(left, Response::HashKv { compact_revision: 7, .. }), "{left:?}");
+    rig.ask(Request::Compact { revision: 9, physical: false }).unwrap();
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.ask(Request::HashKv(9)), Ok(left));
+    assert_eq!(rig.ask(Request::HashKv(7)), Ok(before));
+    assert_eq!(rig.ask(Request::HashKv(8)), Err(OpError::Compacted));
+}
+
+#[test]
+fn hashes_of_the_last_ten_compactions_are_kept() {
+    let mut rig = Rig::new();
+    for at in 0..20 {
+        rig.put("k", &format!("{at}")).unwrap();
+    }
+    for revision in 2..=12 {
+        rig.ask(Request::Compact { revision, physical: false }).unwrap();
+        rig.pass(Duration::from_secs(5));
+    }
+    assert_eq!(rig.ask(Request::HashKv(2)), Err(OpError::Compacted));
+    assert!(matches!(rig.ask(Request::HashKv(3)), Ok(Response::HashKv { .. })));
+}
+
+#[test]
 fn over_the_quota_an_alarm_is_raised_and_deletes_go_on() {
     let store = store::Config { quota_bytes: 2000, ..store::Config::default() };
     let mut rig = Rig::with(Config::new(MEMBER, super::rig::CLUSTER, 1), store);

@@ -25,6 +25,8 @@ use wal::{Identity, Wal, WalConfig};
 
 /// Folder of the log below the data folder.
 const LOG_DIR: &str = "member/wal";
+/// Nice value of the hasher: about a tenth of a core that others want too.
+const HASHER_NICE: i32 = 10;
 /// Folder of the records below the data folder.
 const DATA_DIR: &str = "member/data";
 
@@ -187,6 +189,7 @@ impl Opened {
         let (flush, flush_work) = channel();
         let (helper, helper_work) = channel();
         let (scanner, scanner_work) = channel();
+        let (hasher, hasher_work) = channel();
         let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
         let metrics = self.metrics;
         let mail = Arc::clone(mailbox);
@@ -197,14 +200,25 @@ impl Opened {
         spawn("helper", move || helper_thread::run(&helper_work, &mail))?;
         let mail = Arc::clone(mailbox);
         spawn("scanner", move || helper_thread::run(&scanner_work, &mail))?;
+        let mail = Arc::clone(mailbox);
+        spawn("hasher", move || {
+            yield_to_others();
+            helper_thread::run(&hasher_work, &mail);
+        })?;
         let running = Running { log: thread, log_work: log.clone() };
-        Ok((self.member, Threads { log, flush, helper, scanner, metrics }, running))
+        Ok((self.member, Threads { log, flush, helper, scanner, hasher, metrics }, running))
     }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name(name.to_string());
     thread.spawn(work).with_context(|| format!("cannot start thread {name}"))
+}
+
+/// Lowers this thread's priority: a hash of everything has time, and each compaction makes one.
+fn yield_to_others() {
+    // Linux gives a nice value to each thread. Without it the hash only costs more.
+    let _ = rustix::process::setpriority_process(None, HASHER_NICE);
 }
 
 /// The exit code for an error of `open`, which is logged here.

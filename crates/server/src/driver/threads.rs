@@ -40,6 +40,8 @@ pub struct Threads {
     pub helper: Sender<HelperWork>,
     /// The helper for long reads.
     pub scanner: Sender<HelperWork>,
+    /// The helper for hashes, which yields to all others.
+    pub hasher: Sender<HelperWork>,
     /// What the threads count in.
     pub metrics: Metrics,
 }
@@ -58,8 +60,11 @@ impl Threads {
             Effect::Fetch { .. } => {
                 let _ = self.helper.send(HelperWork::Effect(effect));
             }
-            Effect::History { .. } | Effect::Hash { .. } => {
+            Effect::History { .. } => {
                 let _ = self.scanner.send(HelperWork::Effect(effect));
+            }
+            Effect::Hash { .. } => {
+                let _ = self.hasher.send(HelperWork::Effect(effect));
             }
             Effect::Reply { .. }
             | Effect::WatchReady(_)
