@@ -8,5 +8,6 @@ pub mod grpc;
 pub mod http;
 pub mod log;
 pub mod metrics;
+mod notify;
 pub mod serve;
 pub mod version;

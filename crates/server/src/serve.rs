@@ -3,11 +3,11 @@
 use crate::config::Config;
 use crate::driver::mailbox::Mailbox;
 use crate::driver::turn::Loop;
-use crate::driver::{Shell, start};
+use crate::driver::{Shell, leadership, start};
 use crate::grpc::listen::{self, Connections, Listener, Serves};
 use crate::http::{Ask, Asked, Pages};
 use crate::metrics::Metrics;
-use crate::{announce, grpc, version};
+use crate::{announce, grpc, notify, version};
 use anyhow::Context as _;
 use member::{Request, Response};
 use std::rc::Rc;
@@ -49,6 +49,7 @@ async fn serve(mut config: Config) -> anyhow::Result<Ended> {
     let shell = Rc::new(Shell::new(config, Box::new(member), mailbox, threads, started));
     let pages = pages(&shell);
     tokio::task::spawn_local(accept(Rc::clone(&shell), pages, bound));
+    tokio::task::spawn_local(leadership::watch(Rc::clone(&shell)));
     let stopping = Rc::clone(&shell);
     let signalled = tokio::task::spawn_local(async move {
         let (kind, name) = tokio::select! {
@@ -80,6 +81,7 @@ fn bind(config: &Config) -> anyhow::Result<Bound> {
         (&config.listen_client_urls, client),
         (&config.listen_client_http_urls, Serves::Http),
         (&config.listen_metrics_urls, Serves::Metrics),
+        (&config.listen_peer_urls, Serves::Peer),
     ];
     for (urls, serves) in lists {
         for url in urls {
@@ -89,11 +91,11 @@ fn bind(config: &Config) -> anyhow::Result<Bound> {
     Ok(bound)
 }
 
-/// Metrics are served at once, clients once the member is ready.
+/// Metrics and the peer port are served at once, clients once the member is ready.
 async fn accept(shell: Rc<Shell>, pages: Rc<Pages<Asks>>, bound: Bound) {
     let connections = Connections::default();
-    let (early, late): (Bound, Bound) =
-        bound.into_iter().partition(|(_, serves)| *serves == Serves::Metrics);
+    let is_early = |serves: &Serves| matches!(serves, Serves::Metrics | Serves::Peer);
+    let (early, late): (Bound, Bound) = bound.into_iter().partition(|(_, serves)| is_early(serves));
     let start = |(listener, serves)| {
         let (shell, pages) = (Rc::clone(&shell), Rc::clone(&pages));
         let accepting = listen::accept(listener, serves, shell, pages, connections.clone());
@@ -110,6 +112,7 @@ async fn accept(shell: Rc<Shell>, pages: Rc<Pages<Asks>>, bound: Bound) {
         );
     }
     late.into_iter().for_each(start);
+    notify::ready();
 }
 
 pub(crate) fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {

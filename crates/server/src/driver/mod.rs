@@ -19,6 +19,7 @@ mod flush_thread;
 mod gauges;
 mod helper_thread;
 pub mod inbox;
+pub mod leadership;
 mod log_thread;
 pub mod mailbox;
 mod metered;

@@ -54,6 +54,7 @@ pub struct Shell {
     pub(super) facts: Facts,
     answer_bytes: Cell<usize>,
     pub(super) timings: Timings,
+    pub(super) leader_lost: tokio::sync::Notify,
     /// Alarms that the metrics have shown.
     pub(super) alarms_seen: RefCell<BTreeSet<(MemberId, &'static str)>>,
     started: Instant,
@@ -108,6 +109,7 @@ impl Shell {
             facts: Facts::default(),
             answer_bytes: Cell::new(0),
             timings: Timings::default(),
+            leader_lost: tokio::sync::Notify::new(),
             alarms_seen: RefCell::default(),
             started,
         }

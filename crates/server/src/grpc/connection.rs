@@ -4,6 +4,7 @@
 
 use super::frame::FrameReader;
 use super::io::{Drain, LazyIo, lazy};
+use super::keepalive::Keepalive;
 use super::metadata::{self, Metadata};
 use super::method::{Kind, Method};
 use super::outgoing::{self, Outgoing};
@@ -55,13 +56,17 @@ where
         .max_pending_accept_reset_streams(RESETS_MAX)
         .max_concurrent_streams(shell.config.max_concurrent_streams);
     let handshake = builder.handshake::<_, Bytes>(io);
-    let Ok(Ok(h2)) = tokio::time::timeout(HANDSHAKE_MAX, handshake).await else {
+    let Ok(Ok(mut h2)) = tokio::time::timeout(HANDSHAKE_MAX, handshake).await else {
         return;
     };
     let queue = shell.open_queue();
+    let config = &shell.config;
+    let keepalive =
+        Keepalive::new(h2.ping_pong(), config.keepalive_interval, config.keepalive_timeout);
     Connection {
         h2,
         drain,
+        keepalive,
         queue,
         outbox: Rc::new(Outbox::default()),
         calls: Slab::default(),
@@ -77,6 +82,8 @@ where
 struct Connection<S> {
     h2: server::Connection<LazyIo<S>, Bytes>,
     drain: Drain<S>,
+    /// Pings to the client; `None` if they are turned off.
+    keepalive: Option<Keepalive>,
     shell: Rc<Shell>,
     queue: QueueId,
     outbox: Rc<Outbox>,
@@ -125,8 +132,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Connection<S> {
             tracing::debug!("closed a connection for too many pings");
             return Poll::Ready(());
         }
+        let is_dead =
+            this.keepalive.as_mut().is_some_and(|keepalive| keepalive.poll_dead(cx).is_ready());
         match this.drain.poll_drain(cx) {
             Poll::Ready(Err(_)) => Poll::Ready(()),
+            _ if is_dead => {
+                tracing::debug!("closed a connection that does not answer pings");
+                Poll::Ready(())
+            }
             _ if !open => Poll::Ready(()),
             _ => Poll::Pending,
         }

@@ -48,6 +48,8 @@ pub enum Serves {
     Http,
     /// Health and metrics.
     Metrics,
+    /// What other members and tools ask of the peer port.
+    Peer,
 }
 
 /// Binds every socket that a URL names.
@@ -186,6 +188,9 @@ where
 {
     if serves == Serves::Metrics {
         return http::serve(stream, pages, Surface::Metrics).await;
+    }
+    if serves == Serves::Peer {
+        return http::serve(stream, pages, Surface::Peer).await;
     }
     let sniffed = tokio::time::timeout(HANDSHAKE_MAX, sniff(&mut stream)).await;
     let Ok(Ok((is_http2, first))) = sniffed else { return };

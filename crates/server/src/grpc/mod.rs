@@ -11,6 +11,7 @@ pub mod encode;
 pub mod frame;
 pub mod intervals;
 pub mod io;
+mod keepalive;
 pub mod listen;
 pub mod metadata;
 pub mod method;

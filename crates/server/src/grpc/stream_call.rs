@@ -80,7 +80,17 @@ pub fn deadline_exceeded() -> Status {
 pub async fn serve(mut call: StreamCall, began: Instant) {
     let (method, shell) = (call.method, Rc::clone(&call.shell));
     let limit = call.metadata.timeout;
-    let run = run(method, &mut call);
+    let wants_leader = call.metadata.require_leader;
+    let run = async {
+        if !wants_leader {
+            return run(method, &mut call).await;
+        }
+        tokio::select! {
+            biased;
+            ended = run(method, &mut call) => ended,
+            () = shell.leader_lost() => Err(Status::from(types::OpError::NoLeader).into()),
+        }
+    };
     let ended = match limit {
         None => run.await,
         Some(limit) => match tokio::time::timeout(limit, run).await {

@@ -51,6 +51,8 @@ pub enum Surface {
     Client,
     /// Health and metrics only.
     Metrics,
+    /// The version only: the peer port, which is bound so that nothing else takes it.
+    Peer,
 }
 
 /// What all connections share.
@@ -86,7 +88,7 @@ pub async fn serve<A: Ask + 'static>(
 
 impl<A: Ask> Pages<A> {
     async fn answer(&self, request: Request<Incoming>, surface: Surface) -> Response<Full<Bytes>> {
-        if surface == Surface::Metrics {
+        if surface != Surface::Client {
             return self.page(&request, surface).await.into_response();
         }
         if let Some(host) = self.refused_host(&request) {
@@ -110,14 +112,15 @@ impl<A: Ask> Pages<A> {
         }
         let is_get = request.method() == Method::GET;
         match (path, surface) {
+            ("/version", Surface::Client | Surface::Peer) if !is_get => only_get(),
+            ("/version", Surface::Client | Surface::Peer) => self.version(),
+            (_, Surface::Peer) => not_found(),
             ("/metrics", _) => self.scrape(),
             ("/health", _) if !is_get => {
                 tracing::warn!(status_code = 405, "/health error");
                 only_get()
             }
             ("/health", _) => self.health(request.uri().query().unwrap_or_default()).await,
-            ("/version", Surface::Client) if !is_get => only_get(),
-            ("/version", Surface::Client) => self.version(),
             ("/debug/vars", Surface::Client) => debug_vars(),
             _ => match health::Probe::of_path(path) {
                 Some(_) if !is_get => {

@@ -147,6 +147,13 @@ fn the_metrics_port_shows_health_and_metrics_only() {
 }
 
 #[test]
+fn the_peer_port_shows_the_version_only() {
+    for (path, status) in [("/version", 200), ("/metrics", 404), ("/health", 404), ("/raft", 404)] {
+        assert_eq!(call(&healthy(), "GET", path, Surface::Peer).0, status, "{path}");
+    }
+}
+
+#[test]
 fn hosts_that_are_not_listed_are_refused() {
     let mut pages = healthy();
     pages.host_whitelist = vec!["good".to_string()];

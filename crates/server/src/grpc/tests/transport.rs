@@ -117,3 +117,40 @@ fn calls_that_are_reset_at_once_leave_the_connection_whole() {
         assert_eq!(found.count, 0);
     });
 }
+
+#[test]
+fn a_client_that_answers_no_ping_is_cut_off_and_one_that_does_is_not() {
+    let flags = ["--grpc-keepalive-interval=10ms", "--grpc-keepalive-timeout=500ms"];
+    with_server(&flags, async |rig| {
+        let mut client = rig.connect().await;
+        let mut silent = TcpStream::connect(rig.address).await.unwrap();
+        // The preface and an empty SETTINGS frame.
+        silent.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+        let mut received = Vec::new();
+        // Ends when the server closes the connection, which may be a reset.
+        let _ = silent.read_to_end(&mut received).await;
+        assert!(received.windows(5).any(|frame| frame == b"\0\0\x08\x06\0"), "no ping came");
+        let range = pb::RangeRequest { key: "a".into(), ..Default::default() };
+        client.call::<pb::RangeResponse>("/etcdserverpb.KV/Range", &range).await;
+    });
+}
+
+#[test]
+fn streams_that_want_a_leader_end_when_it_is_lost() {
+    with_server(&[], async |rig| {
+        let mut client = rig.connect().await;
+        let (wanting, _requests) =
+            client.open("/etcdserverpb.Watch/Watch", &[("hasleader", "true")]).await;
+        let (_patient, _others) = client.open("/etcdserverpb.Watch/Watch", &[]).await;
+        let range = pb::RangeRequest { key: "a".into(), ..Default::default() };
+        client.call::<pb::RangeResponse>("/etcdserverpb.KV/Range", &range).await;
+        rig.shell.end_leaderless_streams();
+        let (head, body) = wanting.await.unwrap().into_parts();
+        let mut incoming = Incoming::new(body);
+        assert_eq!(incoming.next().await, None);
+        let ended = incoming.ended(&head.headers).await;
+        assert!(ended.is(Code::Unavailable), "{ended:?}");
+        assert_eq!(ended.message, "etcdserver: no leader");
+        assert_eq!(rig.shell.figures().watch.streams, 1);
+    });
+}
