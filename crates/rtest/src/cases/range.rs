@@ -5,7 +5,7 @@ use super::ask::{
 };
 use super::place::Place;
 use anyhow::{Result, bail, ensure};
-use client::{Client, Code, Config, Status};
+use client::{Call, Client, Code, Config, Status};
 use proto::etcdserverpb::range_request::{SortOrder, SortTarget};
 use proto::etcdserverpb::{
     DeleteRangeRequest, RangeRequest, RangeResponse, TxnRequest, request_op::Request,
@@ -83,25 +83,26 @@ pub(crate) async fn uc_131_a_range_stream_is_one_answer(place: &Place) -> Result
 /// A slow reader, and a compaction of what it has not read yet.
 pub(crate) async fn uc_131_a_compacted_range_stream_is_told_so(place: &Place) -> Result<()> {
     let (server, client) = place.serve(&[]).await?;
-    load(&client, 10_000, |n| put_of(format!("k/{n:05}"), vec![b'v'; 1000])).await?;
+    load(&client, 4000, |n| put_of(format!("k/{n:04}"), vec![b'v'; 2500])).await?;
     let mut config = Config::new([server.endpoint()]);
     config.stream_window_bytes = 64 << 10;
     config.connection_window_bytes = 64 << 10;
     let slow = Client::new(config).must("client")?;
-    let mut chunks = slow.range_stream(&prefix_of("k/"), &call()).await.must("range stream")?;
+    let patient = Call::default();
+    let mut chunks = slow.range_stream(&prefix_of("k/"), &patient).await.must("range stream")?;
     let mut whole = RangeResponse::default();
     let Some(first) = chunks.next().await else { bail!("no chunk") };
     merge(&mut whole, first.must("first chunk")?.range_response.unwrap_or_default());
-    load(&client, 10_000, |n| put_of(format!("k/{n:05}"), "new")).await?;
+    load(&client, 400, |n| put_of(format!("k/{:04}", n * 10), "new")).await?;
     compact(&client, head(&client).await?).await?;
     let refusal = loop {
         match chunks.next().await {
             Some(Ok(chunk)) => merge(&mut whole, chunk.range_response.unwrap_or_default()),
             Some(Err(status)) => break status,
-            None => bail!("{} of 10 000 keys, and no error", whole.kvs.len()),
+            None => bail!("{} of 4000 keys, and no error", whole.kvs.len()),
         }
     };
-    let is_old = whole.kvs.iter().all(|kv| kv.value.len() == 1000);
+    let is_old = whole.kvs.iter().all(|kv| kv.value.len() == 2500);
     ensure!(is_old, "the stream mixes revisions");
     let text = "etcdserver: mvcc: required revision has been compacted";
     refused("range stream", Err::<(), _>(refusal), Code::OUT_OF_RANGE, text)
@@ -110,7 +111,12 @@ pub(crate) async fn uc_131_a_compacted_range_stream_is_told_so(place: &Place) ->
 /// 20 000 keys, half of them deleted: both counts are exact, at the head and before.
 pub(crate) async fn uc_133_count_only_is_exact(place: &Place) -> Result<()> {
     let (_server, client) = place.serve(&[]).await?;
-    load(&client, 20_000, |n| put_of(format!("k/{n:05}"), "v")).await?;
+    for batch in 0..200 {
+        let puts = (0..100).map(|n| put_of(format!("k/{:05}", batch * 100 + n), "v"));
+        let success = puts.map(|put| op(Request::RequestPut(put))).collect();
+        let request = TxnRequest { success, ..TxnRequest::default() };
+        client.txn(&request, &call()).await.must("txn")?;
+    }
     let before = head(&client).await?;
     for batch in 0..100 {
         let deletes = (0..100).map(|n| {

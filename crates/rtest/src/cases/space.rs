@@ -134,10 +134,10 @@ async fn settled_size(client: &Client, live: i64) -> Result<i64> {
     }
 }
 
-/// A history of 50 000 revisions over 1000 keys is compacted under reads and writes.
+/// A history of 20 000 revisions over 400 keys is compacted under reads and writes.
 pub(crate) async fn uc_009_compaction_fails_no_request(place: &Place) -> Result<()> {
     let (_server, client) = place.serve(&[]).await?;
-    load(&client, 50_000, |n| put_of(format!("k/{:04}", n % 1000), vec![b'v'; 200])).await?;
+    load(&client, 20_000, |n| put_of(format!("k/{:03}", n % 400), vec![b'v'; 200])).await?;
     let (traffic, work) = Traffic::start(&client);
     let begin = Instant::now();
     let head = head(&client).await?;
