@@ -39,6 +39,7 @@ const GATES: &[Gate] = &[
     gate("strace", "target/release/rtest strace --server"),
     gate("stall", "target/release/rtest stall --seconds 60 --server"),
     gate("full", "target/release/rtest full --server"),
+    gate("memory", "target/release/rtest memory --server"),
     gate("cases", "target/release/rtest cases --server"),
     gate("differential", "interop/differential/run"),
     gate("ctl", "interop/ctl/run"),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use rtest::{cases, full, kill, stall, strace};
+use rtest::{cases, full, kill, memory, stall, strace};
 
 #[derive(Parser)]
 #[command(about = "Real processes under faults")]
@@ -19,6 +19,8 @@ enum Command {
     Stall(stall::Options),
     /// A disk that gets full.
     Full(full::Options),
+    /// Little memory, and clients that want much of it.
+    Memory(memory::Options),
     /// The order of system calls.
     Strace(strace::Options),
     /// What users of etcd reported, one test a case.
@@ -32,6 +34,7 @@ fn main() -> Result<()> {
         Command::Kill(options) => runtime.block_on(local.run_until(kill::run(options))),
         Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
         Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
+        Command::Memory(options) => runtime.block_on(local.run_until(memory::run(options))),
         Command::Strace(options) => runtime.block_on(local.run_until(strace::run(options))),
         Command::Cases(options) => {
             // The closing line has said it all.
