@@ -1,3 +1,5 @@
+//! Paths in their clean form, and where they are sent.
+
 use super::cleaned;
 
 #[test]
