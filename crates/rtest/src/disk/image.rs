@@ -37,13 +37,14 @@ impl Change {
 /// A file or a folder.
 #[derive(Debug)]
 enum Node {
-    File { seen: Vec<u8>, durable: Vec<u8>, dirty: BTreeSet<usize>, linked: bool },
+    File { seen: Vec<u8>, durable: Vec<u8>, dirty: BTreeSet<usize>, linked: bool, opens: u64 },
     Folder { seen: BTreeMap<String, u64>, durable: BTreeMap<String, u64>, pending: Vec<Change> },
 }
 
 impl Node {
     fn file() -> Node {
-        Node::File { seen: vec![], durable: vec![], dirty: BTreeSet::new(), linked: true }
+        let (seen, durable, dirty) = (vec![], vec![], BTreeSet::new());
+        Node::File { seen, durable, dirty, linked: true, opens: 0 }
     }
 
     fn folder() -> Node {
@@ -125,8 +126,11 @@ impl Image {
     }
 
     /// Bytes in use.
+    ///
+    /// A file that has no name takes none once nobody has it open, as on a real disk.
     pub fn used(&self) -> u64 {
         let sizes = self.nodes.values().map(|node| match node {
+            Node::File { linked: false, opens: 0, .. } => 0,
             Node::File { seen, .. } => seen.len() as u64,
             Node::Folder { .. } => 4096,
         });
@@ -182,15 +186,38 @@ impl Image {
             return Err(Refusal::NotEmpty);
         }
         self.change(folder, Change::Remove(name.to_string()))?;
+        self.unlink(inode);
+        Ok(())
+    }
+
+    fn unlink(&mut self, inode: u64) {
         if let Some(Node::File { linked, .. }) = self.nodes.get_mut(&inode) {
             *linked = false;
         }
-        Ok(())
+    }
+
+    /// Somebody opens a file.
+    pub fn open(&mut self, inode: u64) {
+        if let Some(Node::File { opens, .. }) = self.nodes.get_mut(&inode) {
+            *opens += 1;
+        }
+    }
+
+    /// Somebody closes it.
+    pub fn close(&mut self, inode: u64) {
+        if let Some(Node::File { opens, .. }) = self.nodes.get_mut(&inode) {
+            *opens = opens.saturating_sub(1);
+        }
     }
 
     /// Moves a name; the target is replaced.
     pub fn rename(&mut self, from: (u64, &str), to: (u64, &str)) -> Result<(), Refusal> {
         let inode = self.lookup(from.0, from.1)?;
+        if let Ok(replaced) = self.lookup(to.0, to.1)
+            && replaced != inode
+        {
+            self.unlink(replaced);
+        }
         if from.0 == to.0 {
             let change = Change::Rename(from.1.to_string(), to.1.to_string(), inode);
             return self.change(from.0, change);
@@ -314,12 +341,6 @@ impl Image {
             }
         }
         self.nodes.retain(|inode, _| reached.contains(inode));
-    }
-
-    /// Frees files that have no name any more; call when nobody has one open.
-    pub fn forget_unlinked(&mut self) {
-        let named = |node: &Node| !matches!(node, Node::File { linked: false, .. });
-        self.nodes.retain(|_, node| named(node));
     }
 }
 

@@ -230,7 +230,8 @@ impl Filesystem for Disk {
         empty(reply, result);
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.shared.image().open(inode.0);
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }
 
@@ -245,6 +246,9 @@ impl Filesystem for Disk {
         reply: ReplyCreate,
     ) {
         let inode = self.shared.image().create(parent.0, name(entry), false);
+        if let Ok(inode) = inode {
+            self.shared.image().open(inode);
+        }
         match inode.map(|inode| self.attr(inode)) {
             Ok(Some(attr)) => {
                 let flags = FopenFlags::FOPEN_DIRECT_IO;
@@ -296,6 +300,20 @@ impl Filesystem for Disk {
 
     fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         self.sync(inode.0, reply);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.shared.image().close(inode.0);
+        reply.ok();
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
