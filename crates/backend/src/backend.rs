@@ -14,6 +14,8 @@ use std::sync::Arc;
 use types::Revision;
 use vfs::Disk;
 
+/// Segment size where the disk has no room for the usual one.
+const SEGMENT_BYTES_FULL: u64 = 256 * 1024;
 /// Largest job: keeps every position in a segment within 32 bits.
 const JOB_BYTES_MAX: u64 = 1 << 31;
 
@@ -159,9 +161,16 @@ impl Backend {
         next.meta = self.meta.clone();
         next.active = id;
         next.sealed.extend(sealed.clone());
-        let allocated = self.config.segment_bytes.max(block_after(BLOCK + job_len));
-        let salt = self.manifest.salt;
-        let segment = active::create(&*self.disk, &self.dir, (salt, id), allocated)?;
+        let least = block_after(BLOCK + job_len);
+        let mut allocated = self.config.segment_bytes.max(least);
+        let ids = (self.manifest.salt, id);
+        let mut created = active::create(&*self.disk, &self.dir, ids, allocated);
+        if matches!(created, Err(Error::NoSpace(_))) && least < allocated {
+            // On a full disk a short segment will do.
+            allocated = least.max(SEGMENT_BYTES_FULL).min(allocated);
+            created = active::create(&*self.disk, &self.dir, ids, allocated);
+        }
+        let segment = created?;
         segment.file.sync()?;
         let old_tables = next.tables.clone();
         let step = |next: &mut Manifest| {

@@ -44,6 +44,16 @@ impl Reserve {
         Ok(Reserve { disk, path, wanted, held })
     }
 
+    /// Bytes to hold.
+    pub fn wanted(&self) -> u64 {
+        self.wanted
+    }
+
+    /// Room that should be there beyond the reserve before it is filled again.
+    pub fn margin(&self) -> u64 {
+        self.wanted / 4
+    }
+
     /// Bytes held.
     pub fn held(&self) -> u64 {
         self.held

@@ -179,6 +179,8 @@ impl Member {
             Event::Hashed { ticket, hash } => self.hashed(ticket, hash, effects),
             Event::DiskSpace(space) => {
                 self.disk_full = space == crate::event::DiskSpace::Full;
+                // What is flushed is let go by the log, and that is room.
+                self.flush.force();
             }
             // The codec of peer messages comes with the first cluster of more than one member; a
             // sole voter has nobody to listen to.

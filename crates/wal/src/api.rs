@@ -90,6 +90,9 @@ pub struct Batch {
     pub frames: Vec<Frame>,
 }
 
+/// Smallest segment on a small disk.
+const SEGMENT_BYTES_MIN: u64 = 1024 * 1024;
+
 /// How a log is kept.
 #[derive(Clone, Debug)]
 pub struct WalConfig {
@@ -117,6 +120,13 @@ impl WalConfig {
             #[cfg(any(test, feature = "mutants"))]
             mutant: None,
         }
+    }
+
+    /// The usual sizes, with smaller segments on a small disk: a few of them are always there.
+    pub fn for_disk(bytes: u64, seed: u64) -> WalConfig {
+        let usual = types::limits::WAL_SEGMENT_BYTES_DEFAULT;
+        let part = 1 << (bytes / 16).max(1).ilog2();
+        WalConfig { segment_bytes: usual.min(part).max(SEGMENT_BYTES_MIN), ..WalConfig::new(seed) }
     }
 }
 

@@ -276,7 +276,7 @@ impl Wal {
     /// Allocates an unused segment if there is none beyond the reserve. For idle moments: the
     /// next roll then costs no zero-filling. False if the disk has no room.
     pub fn prepare(&mut self) -> Result<bool> {
-        while self.spares.len() <= self.config.reserve {
+        while !self.is_prepared() {
             match self.new_spare(self.config.segment_bytes) {
                 Ok(number) => self.spares.push_back(number),
                 Err(Error::NoSpace(_)) => return Ok(false),
@@ -284,6 +284,11 @@ impl Wal {
             }
         }
         Ok(true)
+    }
+
+    /// True if `prepare` has nothing to do.
+    pub fn is_prepared(&self) -> bool {
+        self.config.reserve < self.spares.len()
     }
 
     /// Bytes of batches that can be appended without allocating, reserve included.

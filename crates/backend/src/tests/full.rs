@@ -138,3 +138,21 @@ fn uc_008_defragment_of_live_data_never_grows_the_store() {
     while backend.rewrite_step(Pace::Now).unwrap().is_some() {}
     assert!(backend.size() <= before, "{before} bytes grew to {}", backend.size());
 }
+
+/// A job needs little more than its own length, also where a whole segment has no room.
+#[test]
+fn on_a_full_disk_a_short_segment_takes_the_job() {
+    let disk = SimDisk::new();
+    let mut backend = create(&disk);
+    backend.config.segment_bytes = 1 << 20;
+    backend.flush(&job(2..=9, 900)).unwrap();
+    let room = 300 * 1024;
+    let used = disk.used();
+    disk.set_capacity(Some(used + room));
+    for n in 0..60 {
+        backend.flush(&job(n * 8 + 10..=n * 8 + 17, 900)).unwrap();
+    }
+    assert!(1 < backend.segment_count(), "the first segment did not take all");
+    let (_, mut recovered) = open(&disk.snapshot()).unwrap();
+    assert_eq!(contents(&mut recovered).unwrap().records.len(), 488);
+}

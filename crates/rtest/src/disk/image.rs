@@ -341,6 +341,11 @@ impl Image {
             }
         }
         self.nodes.retain(|inode, _| reached.contains(inode));
+        for node in self.nodes.values_mut() {
+            if let Node::File { linked, .. } = node {
+                *linked = true;
+            }
+        }
     }
 }
 

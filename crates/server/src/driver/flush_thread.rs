@@ -2,9 +2,9 @@
 
 use super::fatal;
 use super::mailbox::{Mail, Mailbox};
+use super::space::{Part, Space};
 use crate::metrics::Metrics;
 use backend::{Backend, FlushJob, Pace, Reserve};
-use member::event::DiskSpace;
 use member::{Effect, Event, Ticket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -16,10 +16,8 @@ const PACE: u32 = 12;
 const REST_MAX: Duration = Duration::from_secs(2);
 /// How often a full disk is tried again.
 const FULL_RETRY: Duration = Duration::from_millis(200);
-/// What stays in the reserve for hard state, Boot and compaction.
-const RESERVE_KEPT_BYTES: u64 = 4 * 1024 * 1024;
-/// Room that must be there beyond the reserve before it is filled again.
-const REFILL_MARGIN_BYTES: u64 = 16 * 1024 * 1024;
+/// A job that finds no room gets the reserve in this many parts.
+const RESERVE_PARTS: u64 = 4;
 const IDLE: Duration = Duration::from_secs(1);
 
 struct FlushThread {
@@ -27,10 +25,10 @@ struct FlushThread {
     reserve: Reserve,
     mailbox: Arc<Mailbox>,
     metrics: Metrics,
-    /// True while allocating fails.
-    full: bool,
-    /// A completion that is held back for the pace.
-    resting: Option<(Instant, Event)>,
+    /// Tells the loop that allocating fails.
+    space: Space,
+    /// A rewrite that is held back for the pace: until when, and whether it was the last.
+    resting: Option<(Instant, Ticket, bool)>,
 }
 
 /// Runs until the loop is gone.
@@ -38,13 +36,17 @@ pub(super) fn run(
     backend: Backend,
     reserve: Reserve,
     work: &Receiver<Effect>,
-    mailbox: Arc<Mailbox>,
+    (mailbox, space): (Arc<Mailbox>, Space),
     metrics: Metrics,
 ) {
-    let mut thread = FlushThread { backend, reserve, mailbox, metrics, full: false, resting: None };
+    let mut thread = FlushThread { backend, reserve, mailbox, metrics, space, resting: None };
+    if !thread.reserve.is_full() {
+        // It was used by a life before this one, or there never was room for it.
+        thread.space.set(Part::Backend, true, None);
+    }
     loop {
         let wait = match &thread.resting {
-            Some((until, _)) => until.saturating_duration_since(Instant::now()).min(IDLE),
+            Some((until, ..)) => until.saturating_duration_since(Instant::now()).min(IDLE),
             None => IDLE,
         };
         match work.recv_timeout(wait) {
@@ -57,7 +59,7 @@ pub(super) fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         }
         thread.wake_up();
-        if thread.full {
+        if thread.is_full() {
             thread.refill();
         }
     }
@@ -75,9 +77,9 @@ impl FlushThread {
                     break reader;
                 }
                 Err(backend::Error::NoSpace(error)) => {
-                    self.set_full(&error);
-                    self.release();
-                    std::thread::sleep(FULL_RETRY);
+                    if !self.make_room(&error) {
+                        std::thread::sleep(FULL_RETRY);
+                    }
                 }
                 Err(error) => fatal::backend(&error),
             }
@@ -87,14 +89,16 @@ impl FlushThread {
 
     fn rewrite(&mut self, ticket: Ticket, now: bool) {
         let began = Instant::now();
+        // On a full disk space is wanted at once, and all of it.
+        let now = now || self.is_full();
         let pace = if now { Pace::Now } else { Pace::Paced };
-        let (reader, done) = match self.backend.rewrite_step(pace) {
-            Ok(Some(step)) => (step.reader, false),
-            Ok(None) => (self.backend.reader(), true),
+        let done = match self.backend.rewrite_step(pace) {
+            Ok(step) => step.is_none() && !self.wants_room_to_rewrite(),
             Err(backend::Error::NoSpace(error)) => {
-                self.set_full(&error);
-                self.release();
-                (self.backend.reader(), false)
+                if !self.make_room(&error) {
+                    std::thread::sleep(FULL_RETRY);
+                }
+                false
             }
             Err(error) => fatal::backend(&error),
         };
@@ -102,54 +106,73 @@ impl FlushThread {
             let pause = began.elapsed().as_secs_f64() * 1_000.0;
             self.metrics.compaction_pause.observe(pause);
         }
-        let event = Event::Rewritten { ticket, reader, done };
         if now || done {
-            return self.post(event);
+            return self.rewritten(ticket, done);
         }
         let rest = (began.elapsed() * (PACE - 1)).min(REST_MAX);
-        self.resting = Some((Instant::now() + rest, event));
+        self.resting = Some((Instant::now() + rest, ticket, done));
+    }
+
+    /// A segment is copied only into room that is there: true if garbage waits for some, and a
+    /// part of the reserve was given up for it.
+    fn wants_room_to_rewrite(&mut self) -> bool {
+        self.is_full() && 0 < self.backend.garbage() && self.release()
     }
 
     /// Posts what was held back, once its time has come.
     fn wake_up(&mut self) {
-        if let Some((until, event)) = self.resting.take() {
-            if until <= Instant::now() {
-                self.post(event);
-            } else {
-                self.resting = Some((until, event));
-            }
+        if let Some((until, ticket, done)) = self.resting
+            && until <= Instant::now()
+        {
+            self.resting = None;
+            self.rewritten(ticket, done);
         }
+    }
+
+    /// The reader is that of now: jobs may have been flushed while the rewrite rested.
+    fn rewritten(&self, ticket: Ticket, done: bool) {
+        let reader = self.backend.reader();
+        self.post(Event::Rewritten { ticket, reader, done });
     }
 
     fn post(&self, event: Event) {
         self.mailbox.post(Mail::Event(event));
     }
 
-    /// Gives a part of the reserve back to the disk, for the job that found no room.
-    fn release(&mut self) {
-        let keep = self.reserve.held().saturating_sub(RESERVE_KEPT_BYTES).max(RESERVE_KEPT_BYTES);
-        if let Err(error) = self.reserve.release_down_to(keep) {
-            fatal::backend(&error);
-        }
+    fn is_full(&self) -> bool {
+        self.space.is_full(Part::Backend)
     }
 
-    /// Ends the state of a full disk once the reserve is whole again.
-    fn refill(&mut self) {
-        match self.reserve.refill(REFILL_MARGIN_BYTES) {
-            Ok(true) => {
-                self.full = false;
-                tracing::info!("the disk has room again");
-                self.post(Event::DiskSpace(DiskSpace::Ok));
-            }
-            Ok(false) => {}
+    /// After an allocation that failed: gives up a part of the reserve, and once there is none,
+    /// rewrites a segment with garbage. False if nothing could be done.
+    fn make_room(&mut self, error: &vfs::Error) -> bool {
+        self.space.set(Part::Backend, true, Some(error));
+        if self.release() {
+            return true;
+        }
+        match self.backend.rewrite_step(Pace::Now) {
+            Ok(step) => step.is_some(),
+            Err(backend::Error::NoSpace(_)) => false,
             Err(error) => fatal::backend(&error),
         }
     }
 
-    fn set_full(&mut self, error: &vfs::Error) {
-        if !std::mem::replace(&mut self.full, true) {
-            tracing::warn!(%error, "the disk is full: new writes are refused");
-            self.post(Event::DiskSpace(DiskSpace::Full));
+    /// Gives a part of the reserve back to the disk; false if there is none left.
+    fn release(&mut self) -> bool {
+        let held = self.reserve.held();
+        let keep = held.saturating_sub((self.reserve.wanted() / RESERVE_PARTS).max(1));
+        if let Err(error) = self.reserve.release_down_to(keep) {
+            fatal::backend(&error);
+        }
+        0 < held
+    }
+
+    /// Ends the state of a full disk once the reserve is whole again, with some room beyond it.
+    fn refill(&mut self) {
+        match self.reserve.refill(self.reserve.margin()) {
+            Ok(true) => self.space.set(Part::Backend, false, None),
+            Ok(false) => {}
+            Err(error) => fatal::backend(&error),
         }
     }
 }

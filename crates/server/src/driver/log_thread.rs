@@ -2,8 +2,8 @@
 
 use super::fatal;
 use super::mailbox::{Mail, Mailbox};
+use super::space::{Part, Space};
 use super::threads::LogWork;
-use member::event::DiskSpace;
 use member::{Effect, Event, Ticket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -19,17 +19,19 @@ const FULL_RETRY: Duration = Duration::from_millis(200);
 struct LogThread {
     wal: Wal,
     mailbox: Arc<Mailbox>,
-    /// True while allocating fails.
-    full: bool,
+    /// Tells the loop that allocating fails.
+    space: Space,
+    /// The loop has asked for the end.
+    is_closing: bool,
 }
 
 /// Runs until `LogWork::Close`, or until the loop is gone.
-pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, mailbox: Arc<Mailbox>) {
-    let mut thread = LogThread { wal, mailbox, full: false };
-    loop {
+pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, (mailbox, space): (Arc<Mailbox>, Space)) {
+    let mut thread = LogThread { wal, mailbox, space, is_closing: false };
+    while !thread.is_closing {
         match work.recv_timeout(IDLE) {
             Ok(LogWork::Effect(Effect::Persist { ticket, batch })) => {
-                thread.persist(ticket, &batch);
+                thread.persist(ticket, &batch, work);
             }
             Ok(LogWork::Effect(Effect::Trim(upto))) => thread.trim(upto),
             Ok(LogWork::Effect(other)) => {
@@ -45,17 +47,16 @@ pub(super) fn run(wal: Wal, work: &Receiver<LogWork>, mailbox: Arc<Mailbox>) {
 }
 
 impl LogThread {
-    fn persist(&mut self, ticket: Ticket, batch: &Batch) {
-        let mut space = Use::Normal;
+    fn persist(&mut self, ticket: Ticket, batch: &Batch, work: &Receiver<LogWork>) {
+        // The loop refuses new writes on a full disk; what is on its way may use what is kept.
+        let mut space = if self.is_disk_full() { Use::Reserve } else { Use::Normal };
         loop {
             match self.wal.append_with(batch, space) {
                 Ok(()) => break,
                 Err(wal::Error::NoSpace(error)) => {
-                    self.set_full(Some(&error));
-                    // The loop refuses new writes from here on; what is on its way may use what
-                    // is kept for this.
+                    self.space.set(Part::Log, true, Some(&error));
                     if space == Use::Reserve {
-                        std::thread::sleep(FULL_RETRY);
+                        self.wait_for_room(work);
                     }
                     space = Use::Reserve;
                 }
@@ -65,10 +66,28 @@ impl LogThread {
         self.mailbox.post(Mail::Event(Event::Persisted(ticket)));
     }
 
+    /// Waits a moment. A trim that comes meanwhile makes room.
+    fn wait_for_room(&mut self, work: &Receiver<LogWork>) {
+        match work.recv_timeout(FULL_RETRY) {
+            Ok(LogWork::Effect(Effect::Trim(upto))) => self.trim(upto),
+            Ok(LogWork::Effect(other)) => {
+                tracing::error!(effect = ?other, "this comes while a batch is written");
+            }
+            Ok(LogWork::Close) => self.is_closing = true,
+            Err(RecvTimeoutError::Timeout) => {}
+            // The end of the process is near.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(FULL_RETRY),
+        }
+    }
+
+    fn is_disk_full(&self) -> bool {
+        self.space.is_full(Part::Log) || self.space.is_full(Part::Backend)
+    }
+
     fn trim(&mut self, upto: types::Index) {
         match self.wal.trim(upto) {
-            Ok(()) => {}
-            Err(wal::Error::NoSpace(error)) => self.set_full(Some(&error)),
+            Ok(()) => self.prepare(),
+            Err(wal::Error::NoSpace(error)) => self.space.set(Part::Log, true, Some(&error)),
             Err(error) => fatal::log(&error),
         }
     }
@@ -76,33 +95,22 @@ impl LogThread {
     /// Seals, and has a segment ready for the next roll.
     fn idle(&mut self) {
         match self.wal.seal() {
-            Ok(()) => {}
-            Err(wal::Error::NoSpace(error)) => return self.set_full(Some(&error)),
-            Err(error) => fatal::log(&error),
-        }
-        match self.wal.prepare() {
-            Ok(true) => self.set_full(None),
-            Ok(false) => {}
+            Ok(()) => self.prepare(),
+            Err(wal::Error::NoSpace(error)) => self.space.set(Part::Log, true, Some(&error)),
             Err(error) => fatal::log(&error),
         }
     }
 
-    /// Tells the loop when the state of the disk changes.
-    fn set_full(&mut self, full: Option<&vfs::Error>) {
-        if full.is_some() == self.full {
+    /// Has a segment ready beside the one that is kept for a full disk. What the backend gives up
+    /// of its reserve is not for this.
+    fn prepare(&mut self) {
+        if self.space.is_full(Part::Backend) && !self.wal.is_prepared() {
             return;
         }
-        self.full = full.is_some();
-        let space = match full {
-            Some(error) => {
-                tracing::warn!(%error, "the disk is full: new writes are refused");
-                DiskSpace::Full
-            }
-            None => {
-                tracing::info!("the disk has room again");
-                DiskSpace::Ok
-            }
-        };
-        self.mailbox.post(Mail::Event(Event::DiskSpace(space)));
+        match self.wal.prepare() {
+            Ok(true) => self.space.set(Part::Log, false, None),
+            Ok(false) => {}
+            Err(error) => fatal::log(&error),
+        }
     }
 }

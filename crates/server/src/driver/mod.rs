@@ -26,6 +26,7 @@ mod metered;
 pub mod outbox;
 pub mod shell;
 pub mod slot;
+mod space;
 pub mod start;
 pub mod threads;
 mod timing;

@@ -3,6 +3,7 @@
 use super::fatal;
 use super::mailbox::Mailbox;
 use super::metered::MeteredDisk;
+use super::space::Space;
 use super::threads::{LogWork, Threads};
 use super::{flush_thread, helper_thread, log_thread};
 use crate::config::{CompactionMode, Config};
@@ -20,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::Store;
 use types::{Index, Time};
-use vfs::{Disk, OsDisk};
+use vfs::{Disk, Open, OsDisk};
 use wal::{Identity, Wal, WalConfig};
 
 /// Folder of the log below the data folder.
@@ -90,7 +91,20 @@ pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
     let identity = Identity { cluster: config.cluster_id, member: config.member_id };
     let metrics = Metrics::new(config.extensive_metrics);
     let log_disk = MeteredDisk::around(log_disk, &metrics);
-    let (wal, log) = open_log(log_disk, log_dir, &disk, identity)?;
+    let bytes = disk_bytes(&disk, &["member", LOG_DIR, DATA_DIR])?;
+    let mut reserve = Reserve::open(Arc::clone(&disk), "member", Reserve::bytes_for_disk(bytes))?;
+    let log_bytes = match &config.wal_dir {
+        None => bytes,
+        Some(_) => disk_bytes(&log_disk, &[log_dir])?,
+    };
+    let (wal, log) = match open_log((&log_disk, log_bytes), log_dir, &disk, identity) {
+        Err(error) if is_no_space(&error) => {
+            // A start on a full disk: this is what the reserve is for.
+            reserve.release_down_to(reserve.held() / 2)?;
+            open_log((&log_disk, log_bytes), log_dir, &disk, identity)?
+        }
+        other => other?,
+    };
     (config.cluster_id, config.member_id) = (log.identity.cluster, log.identity.member);
     if let Some(cut) = &log.cut {
         tracing::error!(
@@ -103,28 +117,43 @@ pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
             "cut an incomplete last batch off the log"
         );
     }
-    let (backend, mut recovered) = open_backend(&disk, log.base.index)?;
+    let (backend, mut recovered) = open_backend(&disk, bytes, log.base.index)?;
     if let Some(cut) = &recovered.cut {
         let (file, offset, reason) = (&cut.file, cut.offset, &cut.reason);
         tracing::warn!(%file, offset, %reason, "cut an incomplete last flush; the log has it");
     }
-    let available = disk.available()?;
-    let wanted = Reserve::bytes_for_disk(available);
-    let mut reserve = Reserve::open(Arc::clone(&disk), "member", wanted)?;
-    reserve.refill(wanted)?;
+    reserve.refill(reserve.margin())?;
     let store = Store::restore(store_config(config), &mut recovered)?;
-    let member = Member::new(member_config(config, log.boot), log, store, Time::default())?;
+    let member = Member::new(member_config(config, bytes, log.boot), log, store, Time::default())?;
     Ok(Opened { member, wal, backend, reserve, metrics })
 }
 
+/// What the disk holds for us: what is free, and the files in our folders.
+fn disk_bytes(disk: &Arc<dyn Disk>, folders: &[&str]) -> anyhow::Result<u64> {
+    let mut bytes = disk.available()?;
+    for folder in folders {
+        let Ok(names) = disk.list(folder) else { continue };
+        for name in names {
+            // Folders are among the names.
+            let file = disk.open(&format!("{folder}/{name}"), Open::Read);
+            bytes += file.and_then(|file| file.len()).unwrap_or(0);
+        }
+    }
+    Ok(bytes)
+}
+
+fn is_no_space(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<wal::Error>(), Some(wal::Error::NoSpace(_)))
+}
+
 fn open_log(
-    disk: Arc<dyn Disk>,
+    (disk, bytes): (&Arc<dyn Disk>, u64),
     dir: &str,
     data_disk: &Arc<dyn Disk>,
     identity: Identity,
 ) -> anyhow::Result<(Wal, wal::Recovered)> {
     disk.create_dir(dir)?;
-    let config = WalConfig::new(random());
+    let (disk, config) = (Arc::clone(disk), WalConfig::for_disk(bytes, random()));
     if Wal::exists(&*disk, dir)? {
         return Ok(Wal::open(disk, dir, config, None)?);
     }
@@ -141,9 +170,10 @@ fn open_log(
 
 fn open_backend(
     disk: &Arc<dyn Disk>,
+    bytes: u64,
     log_base: Index,
 ) -> anyhow::Result<(Backend, backend::Recovered)> {
-    let config = backend::Config::for_disk(disk.available()?, random());
+    let config = backend::Config::for_disk(bytes, random());
     match Backend::open(Arc::clone(disk), DATA_DIR, config.clone()) {
         Err(backend::Error::Missing { .. }) if log_base == Index(0) => {
             Ok(Backend::create(Arc::clone(disk), DATA_DIR, config)?)
@@ -163,7 +193,7 @@ fn quota(config: &Config) -> i64 {
     config.quota_bytes.unwrap_or(-1)
 }
 
-fn member_config(config: &Config, boot: u64) -> member::Config {
+fn member_config(config: &Config, bytes: u64, boot: u64) -> member::Config {
     let mut made = member::Config::new(config.member_id, config.cluster_id, boot);
     made.name.clone_from(&config.name);
     made.peer_urls = config.advertise_peer_urls.iter().map(ToString::to_string).collect();
@@ -178,6 +208,9 @@ fn member_config(config: &Config, boot: u64) -> member::Config {
         CompactionMode::Periodic(age) => AutoCompaction::Periodic(age),
         CompactionMode::Revision(count) => AutoCompaction::Revision(count),
     });
+    // A small disk has a small reserve, which a job must fit.
+    let part = usize::try_from(bytes / 32).unwrap_or(usize::MAX);
+    made.flush_bytes = made.flush_bytes.min(part);
     made.progress_interval = config.progress_interval;
     made
 }
@@ -192,9 +225,10 @@ impl Opened {
         let (hasher, hasher_work) = channel();
         let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
         let metrics = self.metrics;
-        let mail = Arc::clone(mailbox);
+        let space = Space::new(Arc::clone(mailbox));
+        let mail = (Arc::clone(mailbox), space.clone());
         let thread = spawn("log", move || log_thread::run(wal, &log_work, mail))?;
-        let (mail, count) = (Arc::clone(mailbox), metrics.clone());
+        let (mail, count) = ((Arc::clone(mailbox), space), metrics.clone());
         spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail, count))?;
         let mail = Arc::clone(mailbox);
         spawn("helper", move || helper_thread::run(&helper_work, &mail))?;
