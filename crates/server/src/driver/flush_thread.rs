@@ -176,3 +176,6 @@ impl FlushThread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

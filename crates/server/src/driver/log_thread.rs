@@ -114,3 +114,6 @@ impl LogThread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
