@@ -40,13 +40,7 @@ fn a_batch_that_waits_for_room_gets_it_from_a_trim() {
     let (wal, _) = Wal::create(shared, "wal", config, Identity::default(), Bytes::new()).unwrap();
     let mailbox = Arc::new(Mailbox::default());
     let space = Space::new(Arc::clone(&mailbox));
-    let mut thread = LogThread {
-        wal,
-        mailbox: Arc::clone(&mailbox),
-        metrics: Metrics::new(false),
-        space,
-        is_closing: false,
-    };
+    let mut thread = LogThread { wal, mailbox: Arc::clone(&mailbox), space, is_closing: false };
     disk.set_capacity(Some(3 * SEGMENT_BYTES + 8 * 1024));
     let (send, work) = channel();
     for index in 1..=3 {
