@@ -32,7 +32,7 @@ const GATES: &[Gate] = &[
     gate("sim", "target/release/sim --seeds 1000 --replays 20"),
     gate(
         "mutants",
-        "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 300",
+        "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 600",
     ),
     gate("kill", "target/release/rtest kill --rounds 300 --server"),
     gate("power", "target/release/rtest kill --power --rounds 50 --server"),
