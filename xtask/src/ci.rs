@@ -41,7 +41,7 @@ const GATES: &[Gate] = &[
     gate("full", "target/release/rtest full --server"),
     gate("memory", "target/release/rtest memory --server"),
     gate("cases", "target/release/rtest cases --server"),
-    gate("differential", "interop/differential/run"),
+    gate("differential", "interop/differential/run -seed 11"),
     gate("ctl", "interop/ctl/run"),
     gate("bench", "interop/bench/run"),
     gate("go", "interop/go/run"),
