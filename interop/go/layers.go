@@ -166,6 +166,10 @@ func electionRestart(b *bench) error {
 	}
 	won := make(chan error, 1)
 	go func() { won <- second.Campaign(b.ctx, "second") }()
+	// A write that is under way at the stop may fail, on etcd too: both stand for election first.
+	if err := candidates(b, "election/", 2); err != nil {
+		return err
+	}
 	b.server.stop()
 	if err := b.server.start(); err != nil {
 		return err
@@ -178,6 +182,16 @@ func electionRestart(b *bench) error {
 		return err
 	}
 	return <-won
+}
+
+// candidates waits until this many keys lie under a prefix.
+func candidates(b *bench, prefix string, count int64) error {
+	for {
+		answer, err := b.client.Get(b.ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil || answer.Count == count {
+			return err
+		}
+	}
 }
 
 func softwareTransaction(b *bench) error {
