@@ -1,4 +1,5 @@
-//! The runner of golden scripts: a file of commands with the output that each must have.
+//! What tests of several crates share: `corpus` replays inputs of the fuzz targets; the rest is the
+//! runner of golden scripts: a file of commands with the output that each must have.
 //!
 //! ```text
 //! # A delete without a match does not advance the revision.
@@ -18,6 +19,8 @@
 //! dashes, and what they print, up to an empty line. Lines that begin with `#` between blocks
 //! are kept. With `UPDATE=1` in the environment the outputs are written anew: the diff is then
 //! what there is to review.
+
+pub mod corpus;
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;

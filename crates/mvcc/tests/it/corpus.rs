@@ -1,19 +1,7 @@
 //! The inputs that are kept for the fuzz entries, run as a plain test.
 
 use crate::fuzz::{run, run_ranges};
-use std::path::Path;
-
-/// Runs an entry over the inputs that are kept for a target.
-fn replay(target: &str, entry: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut paths: Vec<_> =
-        std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty());
-    for path in paths {
-        entry(&std::fs::read(path).unwrap());
-    }
-}
+use script::corpus::replay;
 
 #[test]
 fn the_corpus_of_step_sequences_agrees_with_the_reference() {

@@ -1,18 +1,7 @@
 //! The corpora of the fuzz targets, replayed.
 
 use crate::fuzz;
-use std::path::Path;
-
-fn replay(target: &str, run: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut paths: Vec<_> =
-        std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty());
-    for path in paths {
-        run(&std::fs::read(path).unwrap());
-    }
-}
+use script::corpus::replay;
 
 #[test]
 fn the_corpus_of_requests_replays() {
