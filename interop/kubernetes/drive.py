@@ -13,6 +13,7 @@ import argparse
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -60,6 +61,8 @@ class Drive(Cluster):
             60,
         )
         self.add_node("drive-node")
+        if self.proxy:
+            self.proxy.signal(signal.SIGUSR1)  # from here on it mutates
 
     def kill_store(self):
         self.store.kill()

@@ -48,6 +48,9 @@ class Process:
     def alive(self):
         return self.child is not None and self.child.poll() is None
 
+    def signal(self, number):
+        self.child.send_signal(number)
+
     def kill(self):
         if self.alive():
             self.child.send_signal(signal.SIGKILL)

@@ -1,5 +1,7 @@
 // Mutator is a gRPC proxy in front of a store that makes it faulty on purpose, so that the drive
 // can show that it notices: it drops watch events, or removes the compares of transactions.
+// It passes everything through until SIGUSR1: a control plane that never comes up shows nothing
+// about the scenario that must notice.
 //
 //	mutator LISTEN TARGET drop-event|ignore-compare
 package main
@@ -9,6 +11,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -37,7 +42,13 @@ func (raw) Unmarshal(data []byte, v any) error {
 type proxy struct {
 	target *grpc.ClientConn
 	mutant string
-	events int
+	armed  atomic.Bool
+	events atomic.Int64
+}
+
+// mutates says whether this mutant is at work.
+func (p *proxy) mutates(mutant string) bool {
+	return p.mutant == mutant && p.armed.Load()
 }
 
 func (p *proxy) handle(_ any, in grpc.ServerStream) error {
@@ -58,7 +69,7 @@ func (p *proxy) handle(_ any, in grpc.ServerStream) error {
 				_ = out.CloseSend()
 				return
 			}
-			if method == "/etcdserverpb.KV/Txn" && p.mutant == "ignore-compare" {
+			if method == "/etcdserverpb.KV/Txn" && p.mutates("ignore-compare") {
 				f.data = withoutCompares(f.data)
 			}
 			if out.SendMsg(f) != nil {
@@ -74,7 +85,7 @@ func (p *proxy) handle(_ any, in grpc.ServerStream) error {
 			in.SetTrailer(out.Trailer())
 			return err
 		}
-		if method == "/etcdserverpb.Watch/Watch" && p.mutant == "drop-event" {
+		if method == "/etcdserverpb.Watch/Watch" && p.mutates("drop-event") {
 			f.data = p.withoutSomeEvents(f.data)
 		}
 		if err := in.SendMsg(f); err != nil {
@@ -100,8 +111,7 @@ func (p *proxy) withoutSomeEvents(data []byte) []byte {
 	}
 	kept := resp.Events[:0]
 	for _, event := range resp.Events {
-		p.events++
-		if p.events%20 != 0 {
+		if p.events.Add(1)%20 != 0 {
 			kept = append(kept, event)
 		}
 	}
@@ -138,6 +148,12 @@ func main() {
 		os.Exit(1)
 	}
 	p := &proxy{target: target, mutant: os.Args[3]}
+	arm := make(chan os.Signal, 1)
+	signal.Notify(arm, syscall.SIGUSR1)
+	go func() {
+		<-arm
+		p.armed.Store(true)
+	}()
 	unknown := func(srv any, stream grpc.ServerStream) error {
 		err := p.handle(srv, stream)
 		if err != nil && status.Code(err) == codes.Unknown {
