@@ -23,17 +23,8 @@ pub fn configuration(data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     #[test]
     fn the_corpus_of_configurations_replays() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/configuration");
-        let mut count = 0;
-        for entry in std::fs::read_dir(folder).expect("the corpus is checked in") {
-            let path = entry.expect("a readable folder").path();
-            super::configuration(&std::fs::read(path).expect("a readable file"));
-            count += 1;
-        }
-        assert!(0 < count, "the corpus is empty");
+        script::corpus::replay("configuration", super::configuration);
     }
 }

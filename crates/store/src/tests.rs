@@ -6,3 +6,4 @@ mod convert;
 mod corpus;
 mod property;
 mod rig;
+mod scripts;

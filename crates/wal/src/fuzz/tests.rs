@@ -1,18 +1,8 @@
 //! The corpus replays, and bytes never panic.
 
 use super::*;
-use std::path::Path;
+use script::corpus::replay;
 use vfs::sim::choices::Seeded;
-
-fn replay(target: &str, run: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut count = 0;
-    for file in std::fs::read_dir(folder).unwrap() {
-        run(&std::fs::read(file.unwrap().path()).unwrap());
-        count += 1;
-    }
-    assert!(5 <= count, "only {count} inputs");
-}
 
 #[test]
 fn the_corpora_replay() {
