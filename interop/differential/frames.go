@@ -25,6 +25,20 @@ type exchange struct {
 	open    bool // the client does not end its side of the stream
 }
 
+// method is what the answer is read as: that of the path, or Range if there is none.
+func (e exchange) method() method {
+	for _, h := range e.headers {
+		if m, err := lookupPath(h[1]); h[0] == ":path" && err == nil {
+			return m
+		}
+	}
+	m, err := lookup("KV.Range")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
 // frameConn is a client connection that speaks frames.
 type frameConn struct {
 	net.Conn
@@ -82,6 +96,7 @@ func (c *frameConn) read(p *player, stream uint32, m method) {
 		c.SetReadDeadline(time.Now().Add(receiveTimeout / 2))
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
+			c.messages(p, m, data)
 			p.say("", "connection: %s", connectionEnd(err))
 			return
 		}
@@ -187,7 +202,8 @@ func framed(flag byte, message []byte) []byte {
 }
 
 // converse sends one exchange, shows the answer, then a good request on the same connection.
-func converse(p *player, e exchange, m method) {
+func converse(p *player, e exchange) {
+	good := goodExchange()
 	c, err := dialFrames(p.s.h2Via)
 	if err != nil {
 		p.say("", "dial: %v", err)
@@ -197,8 +213,8 @@ func converse(p *player, e exchange, m method) {
 	if err := c.write(1, e); err != nil {
 		p.say("", "write: %v", err)
 	}
-	c.read(p, 1, m)
+	c.read(p, 1, e.method())
 	p.say("", "> then a good request")
-	c.write(3, goodExchange())
-	c.read(p, 3, m)
+	c.write(3, good)
+	c.read(p, 3, good.method())
 }

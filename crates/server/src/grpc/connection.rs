@@ -197,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.shell.call_ended(method, status.code, began, 0);
             return outgoing::refuse(&mut respond, 200, &status);
         }
-        let body = Some(Body { stream, frames: FrameReader::default() });
+        let body = Some(Body { stream, frames: FrameReader::new(metadata.encoding) });
         let deadline = self.shell.deadline(metadata.timeout);
         let call = Call { respond, method, metadata, body, deadline, began, bytes: 0 };
         let call = self.calls.insert(call);
@@ -310,8 +310,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) {
         self.shell.count(call.method).sent.inc();
         self.shell.call_ended(call.method, Code::Ok, call.began, call.bytes);
-        let content_type = call.metadata.content_type;
-        let Ok(mut outgoing) = Outgoing::open(&mut call.respond, content_type, &self.shell) else {
+        let Ok(mut outgoing) = Outgoing::open(&mut call.respond, &call.metadata, &self.shell)
+        else {
             return;
         };
         if let Err(status) = outgoing.put(parts, reader) {

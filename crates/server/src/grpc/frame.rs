@@ -1,15 +1,28 @@
 //! The 5-byte frames in which gRPC messages travel: {compressed flag, length, message}.
 
+use super::gzip;
 use super::status::{Code, Status};
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Bytes in front of each message.
 pub const PREFIX_LEN: usize = 5;
 
+/// How the messages of a call may be compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Encoding {
+    /// Not at all.
+    #[default]
+    Identity,
+    /// A message whose flag is 1 is gzip.
+    Gzip,
+}
+
 /// Cuts a stream of DATA chunks into messages. Memory is bounded by the largest message allowed
-/// plus one chunk, because a message that is too large is refused by its prefix.
+/// plus one chunk, because a message that is too large is refused by its prefix, and one that
+/// would unpack to more as soon as it does.
 #[derive(Debug, Default)]
 pub struct FrameReader {
+    encoding: Encoding,
     held: Held,
 }
 
@@ -33,6 +46,11 @@ impl Held {
 }
 
 impl FrameReader {
+    /// A reader of messages that may be compressed this way.
+    pub fn new(encoding: Encoding) -> FrameReader {
+        FrameReader { encoding, held: Held::Nothing }
+    }
+
     /// Takes a chunk of the body.
     pub fn push(&mut self, chunk: Bytes) {
         if chunk.is_empty() {
@@ -69,6 +87,7 @@ impl FrameReader {
         let len = u32::from_be_bytes([a, b, c, d]) as usize;
         match flag {
             0 => {}
+            1 if self.encoding == Encoding::Gzip => {}
             1 => {
                 return Err(Status::new(
                     Code::Internal,
@@ -105,7 +124,10 @@ impl FrameReader {
         if self.held.bytes().is_empty() {
             self.held = Held::Nothing;
         }
-        Ok(Some(message))
+        match flag {
+            0 => Ok(Some(message)),
+            _ => gzip::unpack(&message, bytes_max).map(Some),
+        }
     }
 }
 
@@ -127,8 +149,13 @@ pub fn framed(message: &impl prost::Message) -> Bytes {
 
 /// Entry for fuzzing: any bytes, cut anywhere, never panic.
 pub fn fuzz(data: &[u8]) {
+    fuzz_encoded(data, Encoding::Identity);
+    fuzz_encoded(data, Encoding::Gzip);
+}
+
+fn fuzz_encoded(data: &[u8], encoding: Encoding) {
     let (cuts, body) = data.split_at(data.len().min(4));
-    let mut reader = FrameReader::default();
+    let mut reader = FrameReader::new(encoding);
     let mut rest = body;
     for cut in cuts {
         let (head, tail) = rest.split_at(rest.len().min(usize::from(*cut)));

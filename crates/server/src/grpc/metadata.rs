@@ -1,5 +1,6 @@
 //! What is read from a request's headers before its handler runs (contract §0.2).
 
+use super::frame::Encoding;
 use super::status::{Code, Status};
 use http::{HeaderMap, HeaderValue, Method, Request};
 use std::time::Duration;
@@ -13,6 +14,9 @@ const TIMEOUT_MIN: Duration = Duration::from_micros(1);
 pub struct Metadata {
     /// What answers are labelled with: as the request was.
     pub content_type: HeaderValue,
+    /// How messages may be compressed. Answers are compressed as requests may be, whatever the
+    /// client says it accepts, as grpc-go does.
+    pub encoding: Encoding,
     /// How long the caller waits.
     pub timeout: Option<Duration>,
     /// True if the caller wants a member that knows a leader.
@@ -58,11 +62,15 @@ pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
         );
         return refuse(405, Code::Internal, message);
     }
-    let encoding = text(headers, "grpc-encoding").unwrap_or_default();
-    if !matches!(encoding, "" | "identity" | "gzip") {
-        let message = format!("grpc: Decompressor is not installed for grpc-encoding {encoding:?}");
-        return refuse(200, Code::Unimplemented, message);
-    }
+    let encoding = match text(headers, "grpc-encoding").unwrap_or_default() {
+        "" | "identity" => Encoding::Identity,
+        "gzip" => Encoding::Gzip,
+        other => {
+            let message =
+                format!("grpc: Decompressor is not installed for grpc-encoding {other:?}");
+            return refuse(200, Code::Unimplemented, message);
+        }
+    };
     if timeout.is_some_and(|timeout| timeout < TIMEOUT_MIN) {
         let message = "context deadline exceeded".to_string();
         return refuse(200, Code::DeadlineExceeded, message);
@@ -73,7 +81,7 @@ pub fn parse<B>(request: &Request<B>) -> Result<Metadata, Refusal> {
         return refuse(200, code, message);
     }
     let require_leader = headers.get("hasleader").is_some_and(|v| v.as_bytes() == b"true");
-    Ok(Metadata { content_type: answer_type, timeout, require_leader })
+    Ok(Metadata { content_type: answer_type, encoding, timeout, require_leader })
 }
 
 impl Metadata {

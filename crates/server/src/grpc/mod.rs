@@ -9,6 +9,7 @@
 pub mod connection;
 pub mod encode;
 pub mod frame;
+mod gzip;
 pub mod intervals;
 pub mod io;
 mod keepalive;

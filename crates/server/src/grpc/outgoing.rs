@@ -1,6 +1,9 @@
 //! The sending side of one call: headers, messages under flow control, trailers.
 
 use super::encode::{Chunk, Parts};
+use super::frame::Encoding;
+use super::gzip::{PACKER_BYTES, Packer};
+use super::metadata::Metadata;
 use super::status::{self, Code, Status};
 use crate::driver::Shell;
 use crate::driver::slot::Slot;
@@ -21,6 +24,7 @@ const CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// An answer that a client does not take for this long is given up.
 const STALL_MAX: Duration = Duration::from_secs(30);
 
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const CONTENT_TYPE_GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
@@ -65,6 +69,10 @@ pub struct Outgoing {
     stream: SendStream<Bytes>,
     shell: Rc<Shell>,
     parts: Parts,
+    /// Compresses `parts` before anything of it is sent.
+    packer: Option<Packer>,
+    /// `parts` is ready to be sent.
+    packed: bool,
     reader: Option<backend::Reader>,
     cold: Option<Rc<Slot<Vec<Bytes>>>>,
     /// True if something was taken since the stall began to run.
@@ -79,16 +87,22 @@ impl Outgoing {
     /// Sends the headers.
     pub fn open(
         respond: &mut SendResponse<Bytes>,
-        content_type: HeaderValue,
+        metadata: &Metadata,
         shell: &Rc<Shell>,
     ) -> Result<Outgoing, Gone> {
         let mut response = Response::new(());
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response.headers_mut().insert(CONTENT_TYPE, metadata.content_type.clone());
+        let packer = (metadata.encoding == Encoding::Gzip).then(Packer::default);
+        if packer.is_some() {
+            response.headers_mut().insert(GRPC_ENCODING, HeaderValue::from_static("gzip"));
+        }
         let stream = respond.send_response(response, false)?;
         Ok(Outgoing {
             stream,
             shell: Rc::clone(shell),
             parts: Parts::default(),
+            packer,
+            packed: false,
             reader: None,
             cold: None,
             progress: false,
@@ -103,16 +117,18 @@ impl Outgoing {
         self.uncount();
         let bytes = parts.remaining();
         if CHUNK_BYTES_MAX < bytes {
-            if !self.shell.hold_answer(bytes) {
+            let held = bytes + self.packer.as_ref().map_or(0, |_| PACKER_BYTES);
+            if !self.shell.hold_answer(held) {
                 return Err(Status::new(
                     Code::ResourceExhausted,
                     "mainstay: too many bytes of answers wait to be taken by clients",
                 ));
             }
-            self.held = bytes;
+            self.held = held;
         }
         self.shell.metrics.client_sent.inc_by(bytes as u64);
         self.parts = parts;
+        self.packed = self.packer.is_none();
         self.reader = reader;
         Ok(())
     }
@@ -135,17 +151,37 @@ impl Outgoing {
 
     /// The same for streams that may stand still as long as the client likes.
     pub fn poll_send_patiently(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        if !self.packed {
+            ready!(self.poll_pack(cx))?;
+        }
         while 0 < self.parts.remaining() {
+            let want = self.parts.remaining().min(CHUNK_BYTES_MAX);
+            let room = ready!(self.poll_room(want, cx))?;
+            self.progress = true;
+            match ready!(self.poll_chunk(want.min(room), cx))? {
+                Some(bytes) => self.stream.send_data(bytes, false)?,
+                None => break,
+            }
+        }
+        self.uncount();
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next bytes to send, `None` at the end.
+    fn poll_chunk(
+        &mut self,
+        bytes_max: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, Gone>> {
+        loop {
             if let Some(slot) = &self.cold {
                 let records = ready!(slot.poll(cx));
                 self.parts.warm(records);
                 self.cold = None;
             }
-            let want = self.parts.remaining().min(CHUNK_BYTES_MAX);
-            let room = ready!(self.poll_room(want, cx))?;
-            self.progress = true;
-            match self.parts.next_chunk(want.min(room)) {
-                Chunk::Bytes(bytes) => self.stream.send_data(bytes, false)?,
+            match self.parts.next_chunk(bytes_max) {
+                Chunk::Bytes(bytes) => return Poll::Ready(Ok(Some(bytes))),
+                Chunk::End => return Poll::Ready(Ok(None)),
                 Chunk::Cold(revisions) => {
                     let Some(reader) = &self.reader else {
                         tracing::error!("an answer with cold records came without a reader");
@@ -154,10 +190,23 @@ impl Outgoing {
                     };
                     self.cold = Some(self.shell.read_cold(reader, revisions));
                 }
-                Chunk::End => break,
             }
         }
-        self.uncount();
+    }
+
+    /// Compresses what is to be sent, a piece each time it is polled: others have their turn in
+    /// between.
+    fn poll_pack(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        self.progress = true;
+        let chunk = ready!(self.poll_chunk(CHUNK_BYTES_MAX, cx))?;
+        let Some(packer) = &mut self.packer else { return Poll::Ready(Ok(())) };
+        packer.push(&chunk.unwrap_or_default());
+        if 0 < self.parts.remaining() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.parts = Parts::whole(packer.take());
+        self.packed = true;
         Poll::Ready(Ok(()))
     }
 

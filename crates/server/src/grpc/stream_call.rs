@@ -151,7 +151,8 @@ impl StreamCall {
     ) -> StreamCall {
         let bytes_max = message_bytes_max(&shell);
         let deadline = shell.deadline(metadata.timeout);
-        let incoming = Incoming { stream, frames: FrameReader::default(), bytes_max };
+        let frames = FrameReader::new(metadata.encoding);
+        let incoming = Incoming { stream, frames, bytes_max };
         StreamCall { shell, queue, deadline, method, metadata, respond, incoming, outgoing: None }
     }
 
@@ -235,8 +236,7 @@ impl StreamCall {
     /// The sending side; the headers are sent first.
     pub fn outgoing(&mut self) -> Result<&mut Outgoing, Gone> {
         if self.outgoing.is_none() {
-            let content_type = self.metadata.content_type.clone();
-            self.outgoing = Some(Outgoing::open(&mut self.respond, content_type, &self.shell)?);
+            self.outgoing = Some(Outgoing::open(&mut self.respond, &self.metadata, &self.shell)?);
         }
         self.outgoing.as_mut().ok_or(Gone)
     }

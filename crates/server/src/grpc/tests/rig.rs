@@ -1,6 +1,6 @@
 //! A server in this thread, and a client that sees headers, messages and trailers as sent.
 
-use super::super::frame::{FrameReader, framed};
+use super::super::frame::{Encoding, FrameReader, framed};
 use super::super::listen::{self, Connections, Listener, Serves};
 use super::super::status::Code;
 use crate::config::{self, Start};
@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// The receiving side of a call.
+/// The receiving side of a call; messages may be compressed.
 pub(super) struct Incoming {
     body: RecvStream,
     frames: FrameReader,
@@ -154,7 +154,7 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(body: RecvStream) -> Incoming {
-        Incoming { body, frames: FrameReader::default() }
+        Incoming { body, frames: FrameReader::new(Encoding::Gzip) }
     }
 
     /// The next message; `None` at the end of the body.

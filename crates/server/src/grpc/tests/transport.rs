@@ -1,6 +1,7 @@
 //! What the transport refuses, and what it lets through.
 
 use super::super::frame::{self, framed};
+use super::super::gzip::Packer;
 use super::super::status::Code;
 use super::rig::{Incoming, with_server};
 use bytes::Bytes;
@@ -46,6 +47,32 @@ fn a_message_over_the_limit_is_refused_before_it_arrives() {
         assert!(ended.is(Code::ResourceExhausted));
         let text = "grpc: received message larger than max (2097153 vs. 2097152)";
         assert_eq!(ended.message, text);
+    });
+}
+
+#[test]
+fn answers_are_compressed_as_requests_are() {
+    with_server(&[], async |rig| {
+        let mut client = rig.connect().await;
+        let gzip = [("grpc-encoding", "gzip")];
+        // Bytes that hardly pack, so that the answer leaves in many pieces.
+        let value: Vec<u8> =
+            (0u64..1_000_000).map(|at| (at.wrapping_mul(at) >> 7).to_le_bytes()[0]).collect();
+        let put = pb::PutRequest { key: "a".into(), value: value.into(), ..Default::default() };
+        let mut packer = Packer::default();
+        packer.push(&framed(&put));
+        let (head, _, ended) = client.call_raw("/etcdserverpb.KV/Put", &gzip, packer.take()).await;
+        assert!(ended.is(Code::Ok), "{ended:?}");
+        assert_eq!(head.headers()["grpc-encoding"], "gzip");
+        let get = pb::RangeRequest { key: "a".into(), ..Default::default() };
+        for (headers, encoding) in [(&gzip[..], Some("gzip")), (&[], None)] {
+            let (head, messages, ended) =
+                client.call_raw("/etcdserverpb.KV/Range", headers, framed(&get)).await;
+            assert!(ended.is(Code::Ok), "{ended:?}");
+            assert_eq!(head.headers().get("grpc-encoding").map(|v| v.to_str().unwrap()), encoding);
+            let found = pb::RangeResponse::decode(messages[0].clone()).unwrap();
+            assert_eq!(found.kvs[0].value, put.value);
+        }
     });
 }
 
