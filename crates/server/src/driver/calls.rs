@@ -32,15 +32,21 @@ impl Calls {
 
     /// Who asked; `None` for an id that was answered before.
     pub(super) fn remove(&mut self, id: RequestId) -> Option<(ReplyTo, Asked)> {
-        let at = u32::try_from(id.0 & u64::from(u32::MAX)).ok()?;
-        let place = self.places.get_mut(at as usize)?;
-        if u64::from(place.used) != id.0 >> 32 {
-            return None;
-        }
+        let place = self.place(id)?;
         let to = place.to.take()?;
         place.used = place.used.wrapping_add(1);
-        self.free.push(at);
+        self.free.push(at(id));
         Some(to)
+    }
+
+    /// Who asked, as `remove` would give it.
+    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut (ReplyTo, Asked)> {
+        self.place(id)?.to.as_mut()
+    }
+
+    fn place(&mut self, id: RequestId) -> Option<&mut Place> {
+        let place = self.places.get_mut(at(id) as usize)?;
+        (u64::from(place.used) == id.0 >> 32).then_some(place)
     }
 
     /// Requests that wait.
@@ -52,4 +58,10 @@ impl Calls {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The place of an id: its lower half.
+fn at(id: RequestId) -> u32 {
+    let [_, _, _, _, a, b, c, d] = id.0.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
 }

@@ -1,11 +1,9 @@
 //! What arrived and was not stepped yet: one queue per connection, taken round-robin.
 
-use super::outbox::ReplyTo;
-use member::{Event, Request};
+use member::Event;
 use std::collections::VecDeque;
-use types::Time;
 
-/// Most arrivals that one turn of the loop takes.
+/// Most events that one turn of the loop takes.
 const TURN_COUNT_MAX: usize = 1_000;
 /// Bytes of requests after which a turn takes no more.
 const TURN_BYTES_MAX: usize = 1024 * 1024;
@@ -14,26 +12,10 @@ const TURN_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueId(usize);
 
-/// One thing for the member.
-#[derive(Debug)]
-pub enum Arrival {
-    /// A request.
-    Request {
-        /// Who gets the answer.
-        to: ReplyTo,
-        /// What is asked.
-        request: Request,
-        /// When the caller stops waiting.
-        deadline: Option<Time>,
-    },
-    /// Anything else.
-    Event(Event),
-}
-
 /// All queues.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    queues: Vec<VecDeque<(Arrival, usize)>>,
+    queues: Vec<VecDeque<(Event, usize)>>,
     free: Vec<QueueId>,
     /// Queues that hold something, in the order of their turns.
     ring: VecDeque<QueueId>,
@@ -60,17 +42,17 @@ impl Inbox {
         }
     }
 
-    /// Adds an arrival of `bytes` bytes.
-    pub fn push(&mut self, queue: QueueId, arrival: Arrival, bytes: usize) {
+    /// Adds an event of `bytes` bytes.
+    pub fn push(&mut self, queue: QueueId, event: Event, bytes: usize) {
         let entries = &mut self.queues[queue.0];
         if entries.is_empty() {
             self.ring.push_back(queue);
         }
-        entries.push_back((arrival, bytes));
+        entries.push_back((event, bytes));
         self.bytes += bytes;
     }
 
-    /// Arrivals that wait in a queue.
+    /// Events that wait in a queue.
     pub fn len(&self, queue: QueueId) -> usize {
         self.queues[queue.0].len()
     }
@@ -86,15 +68,15 @@ impl Inbox {
     }
 
     /// Takes the share of one turn.
-    pub fn take_turn(&mut self, out: &mut Vec<Arrival>) {
+    pub fn take_turn(&mut self, out: &mut Vec<Event>) {
         let mut bytes = 0;
         for _ in 0..TURN_COUNT_MAX {
             let Some(queue) = self.ring.pop_front() else { return };
             let entries = &mut self.queues[queue.0];
-            if let Some((arrival, size)) = entries.pop_front() {
+            if let Some((event, size)) = entries.pop_front() {
                 bytes += size;
                 self.bytes -= size;
-                out.push(arrival);
+                out.push(event);
             }
             if !entries.is_empty() {
                 self.ring.push_back(queue);

@@ -3,18 +3,18 @@
 use super::calls::Calls;
 use super::core::{Core, Figures};
 use super::counting::Clients;
-use super::inbox::{Arrival, Inbox, QueueId};
+use super::inbox::{Inbox, QueueId};
 use super::mailbox::Mailbox;
 use super::outbox::{Answer, Outbox, ReplyTo};
 use super::slot::Slot;
 use super::threads::Threads;
-use super::timing::Timings;
+use super::timing::{Asked, Kind, Timings};
 use super::watches::{Signal, Watches};
 use crate::config::Config;
 use crate::grpc::method::Method;
 use crate::metrics::{MethodMetrics, Metrics};
 use bytes::Bytes;
-use member::{Event, Request, StreamId};
+use member::{Event, Request, RequestId, StreamId};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -25,7 +25,7 @@ use types::{MemberId, Revision, Term, Time};
 
 /// Bytes of requests that wait to be stepped, over all connections, before bodies are refused.
 const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Arrivals of one connection that may wait before its watch streams read no more commands.
+/// Events of one connection that may wait before its watch streams read no more commands.
 const COMMANDS_MAX: usize = 1_024;
 /// Bytes of answers that clients have yet to take, over all connections; reliability SE-8.
 const ANSWER_BYTES_MAX: usize = 512 * 1024 * 1024;
@@ -135,9 +135,9 @@ impl Shell {
         self.inbox.borrow_mut().close(queue);
     }
 
-    /// Gives an arrival of `bytes` bytes to the loop.
-    pub fn push(&self, queue: QueueId, arrival: Arrival, bytes: usize) {
-        self.inbox.borrow_mut().push(queue, arrival, bytes);
+    /// Gives an event of `bytes` bytes to the loop.
+    pub fn push(&self, queue: QueueId, event: Event, bytes: usize) {
+        self.inbox.borrow_mut().push(queue, event, bytes);
         self.wake_loop();
     }
 
@@ -152,7 +152,42 @@ impl Shell {
         WAITING_BYTES_MAX < self.inbox.borrow().bytes()
     }
 
-    /// Asks the member and waits for the answer.
+    /// Requests that wait for an answer of the member.
+    pub fn waiting_calls(&self) -> usize {
+        self.calls.borrow().len()
+    }
+
+    /// Asks the member; the answer goes `to` where it is waited for.
+    pub fn request(
+        &self,
+        queue: QueueId,
+        to: ReplyTo,
+        request: Request,
+        deadline: Option<Time>,
+        bytes: usize,
+    ) -> RequestId {
+        let asked = Asked { kind: Kind::of(&request), at: self.now() };
+        let id = self.calls.borrow_mut().insert(to, asked);
+        self.push(queue, Event::Request { id, request, deadline }, bytes);
+        id
+    }
+
+    /// Nobody waits for the answer any more; nothing happens if it came before.
+    pub fn cancel(&self, queue: QueueId, id: RequestId) {
+        let mut calls = self.calls.borrow_mut();
+        match calls.get_mut(id) {
+            None => return,
+            // Its end is looked at whoever asked.
+            Some((to, asked)) if asked.kind == Kind::Defragment => {
+                *to = ReplyTo::Nobody;
+                return;
+            }
+            Some(_) => calls.remove(id),
+        };
+        self.push(queue, Event::Cancel(id), 0);
+    }
+
+    /// Asks the member and waits for the answer; dropped before it came, the request is cancelled.
     pub async fn ask(
         &self,
         queue: QueueId,
@@ -162,7 +197,8 @@ impl Shell {
     ) -> Answer {
         let slot = Rc::new(Slot::default());
         let to = ReplyTo::Waiter(Rc::clone(&slot));
-        self.push(queue, Arrival::Request { to, request, deadline }, bytes);
+        let id = self.request(queue, to, request, deadline, bytes);
+        let _asking = Asking { shell: self, queue, id };
         std::future::poll_fn(|cx| slot.poll(cx)).await
     }
 
@@ -253,7 +289,7 @@ impl Shell {
     /// Ends the member; the loop returns once it has stopped.
     pub fn stop(&self) {
         if !self.facts.stopping.replace(true) {
-            self.push(self.own_queue, Arrival::Event(Event::Stop), 0);
+            self.push(self.own_queue, Event::Stop, 0);
         }
     }
 
@@ -291,5 +327,18 @@ impl Shell {
     /// Uncounts what `hold_answer` counted.
     pub fn release_answer(&self, bytes: usize) {
         self.answer_bytes.set(self.answer_bytes.get().saturating_sub(bytes));
+    }
+}
+
+/// A request whose answer a task waits for.
+struct Asking<'a> {
+    shell: &'a Shell,
+    queue: QueueId,
+    id: RequestId,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.shell.cancel(self.queue, self.id);
     }
 }

@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// What was asked, and when the loop took it.
+/// What was asked, and when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) kind: Kind,

@@ -1,11 +1,10 @@
 //! One turn of the loop: what arrived, the member's steps, what it wants done.
 
 use super::core::Core;
-use super::inbox::Arrival;
 use super::mailbox::Mail;
 use super::outbox::{Answer, ReplyTo};
 use super::shell::Shell;
-use super::timing::{Asked, Kind};
+use super::timing::Kind;
 use crate::config::duration;
 use member::effect::Note;
 use member::{Effect, Effects, Event};
@@ -23,7 +22,7 @@ pub struct Loop {
     heartbeat: Duration,
     tick: Pin<Box<Sleep>>,
     mail: Vec<Mail>,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<Event>,
     effects: Effects,
 }
 
@@ -60,15 +59,7 @@ impl Loop {
             }
         }
         shell.inbox.borrow_mut().take_turn(&mut self.arrivals);
-        for arrival in self.arrivals.drain(..) {
-            let event = match arrival {
-                Arrival::Event(event) => event,
-                Arrival::Request { to, request, deadline } => {
-                    let asked = Asked { kind: Kind::of(&request), at: now };
-                    let id = shell.calls.borrow_mut().insert(to, asked);
-                    Event::Request { id, request, deadline }
-                }
-            };
+        for event in self.arrivals.drain(..) {
             core.step(now, event, &mut self.effects);
         }
         // What is to be written is on its way before the rest of the turn begins.

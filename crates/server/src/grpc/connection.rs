@@ -14,12 +14,13 @@ use super::slab::Slab;
 use super::status::{Code, Status};
 use super::stream_call::{self, StreamCall};
 use crate::driver::Shell;
-use crate::driver::inbox::{Arrival, QueueId};
+use crate::driver::inbox::QueueId;
 use crate::driver::outbox::{Answer, Outbox, ReplyTo};
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::{self, SendResponse};
 use http::Request;
+use member::RequestId;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -63,7 +64,7 @@ where
     let config = &shell.config;
     let keepalive =
         Keepalive::new(h2.ping_pong(), config.keepalive_interval, config.keepalive_timeout);
-    Connection {
+    let mut connection = Connection {
         h2,
         drain,
         keepalive,
@@ -74,8 +75,9 @@ where
         sending: Vec::new(),
         answers: Vec::new(),
         shell: Rc::clone(&shell),
-    }
-    .await;
+    };
+    (&mut connection).await;
+    connection.give_up_all();
     shell.close_queue(queue);
 }
 
@@ -103,6 +105,8 @@ struct Call {
     method: Method,
     metadata: Metadata,
     body: Option<Body>,
+    /// What the member was asked.
+    asked: Option<RequestId>,
     /// When the caller stops waiting.
     deadline: Option<Time>,
     /// When it began.
@@ -126,6 +130,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Connection<S> {
         this.poll_sending(cx);
         this.poll_reading(cx);
         let open = this.poll_accept(cx);
+        if this.drain.take_reset() {
+            this.give_up_reset(cx);
+        }
         if this.drain.too_many_pings() {
             this.drain.append(GOAWAY_TOO_MANY_PINGS);
             let _ = this.drain.poll_drain(cx);
@@ -199,7 +206,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let body = Some(Body { stream, frames: FrameReader::new(metadata.encoding) });
         let deadline = self.shell.deadline(metadata.timeout);
-        let call = Call { respond, method, metadata, body, deadline, began, bytes: 0 };
+        let call = Call { respond, method, metadata, body, asked: None, deadline, began, bytes: 0 };
         let call = self.calls.insert(call);
         if self.poll_body(call, cx).is_pending() {
             self.reading.push(call);
@@ -265,8 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match service::prepare(call.method, message, &self.shell) {
             Ok(Prepared::Ask(request)) => {
                 let to = ReplyTo::Call { outbox: Rc::clone(&self.outbox), call: id };
-                let arrival = Arrival::Request { to, request, deadline };
-                self.shell.push(self.queue, arrival, bytes);
+                call.asked = Some(self.shell.request(self.queue, to, request, deadline, bytes));
             }
             Ok(Prepared::Done(parts)) => {
                 if let Some(call) = self.calls.remove(id) {
@@ -281,6 +287,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Some(mut call) = self.calls.remove(id) {
             self.shell.call_ended(call.method, status.code, call.began, call.bytes);
             outgoing::refuse(&mut call.respond, 200, status);
+        }
+    }
+
+    /// Gives up the calls that the client has reset.
+    fn give_up_reset(&mut self, cx: &mut Context<'_>) {
+        for id in 0..self.calls.end() {
+            let call = self.calls.get_mut(id).filter(|call| call.asked.is_some());
+            if call.is_some_and(|call| call.respond.poll_reset(cx).is_ready()) {
+                self.give_up(id);
+            }
+        }
+    }
+
+    /// Nobody waits for any answer: the connection has ended.
+    fn give_up_all(&mut self) {
+        for id in 0..self.calls.end() {
+            self.give_up(id);
+        }
+    }
+
+    fn give_up(&mut self, id: u32) {
+        let Some(call) = self.calls.remove(id) else { return };
+        self.shell.call_ended(call.method, Code::Canceled, call.began, call.bytes);
+        if let Some(asked) = call.asked {
+            self.shell.cancel(self.queue, asked);
         }
     }
 

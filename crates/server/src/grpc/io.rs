@@ -102,6 +102,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Drain<S> {
         self.inner.borrow().pings.exceeded()
     }
 
+    /// True if the client may have reset a stream since this was last asked. While h2 has to wait
+    /// for room it takes no frames, and the answer stays true.
+    pub fn take_reset(&self) -> bool {
+        let inner = &mut *self.inner.borrow_mut();
+        let has_room = inner.unsent() < GATHER_BYTES_MAX;
+        if has_room { inner.pings.take_reset() } else { inner.pings.has_reset() }
+    }
+
     /// Appends bytes behind h2's last frame: for the GOAWAY that h2 cannot write.
     pub fn append(&self, bytes: &[u8]) {
         self.inner.borrow_mut().gathered.extend_from_slice(bytes);

@@ -1,6 +1,8 @@
-//! Keepalive enforcement: counts the pings of a client as grpc-go's server does.
+//! Keepalive enforcement: counts the pings of a client as grpc-go's server does. Also tells that a
+//! client has reset a stream.
 //!
-//! h2 answers pings by itself and tells nobody, so the bytes that pass by in both directions are
+//! h2 answers pings by itself and tells nobody, and of a reset it tells only who asks for that
+//! stream, so the bytes that pass by in both directions are
 //! scanned for frame headers: nine bytes are looked at per frame, payloads are skipped.
 
 use std::time::{Duration, Instant};
@@ -13,6 +15,7 @@ const PREFACE_LEN: usize = 24;
 const HEADER_LEN: usize = 9;
 const TYPE_DATA: u8 = 0;
 const TYPE_HEADERS: u8 = 1;
+const TYPE_RESET: u8 = 3;
 const TYPE_PING: u8 = 6;
 const FLAG_ACK: u8 = 1;
 
@@ -64,6 +67,7 @@ pub struct PingWatch {
     received: Scan,
     sent: Scan,
     strikes: Strikes,
+    has_reset: bool,
 }
 
 /// The count itself.
@@ -91,7 +95,12 @@ impl PingWatch {
             streams_open: false,
             now,
         };
-        PingWatch { received: Scan::new(PREFACE_LEN), sent: Scan::new(0), strikes }
+        PingWatch {
+            received: Scan::new(PREFACE_LEN),
+            sent: Scan::new(0),
+            strikes,
+            has_reset: false,
+        }
     }
 
     /// Looks at bytes as they were read.
@@ -100,6 +109,7 @@ impl PingWatch {
         self.received.frames(bytes, |kind, flags| match kind {
             TYPE_PING if flags & FLAG_ACK == 0 => strikes.ping(),
             TYPE_HEADERS => strikes.streams_open = true,
+            TYPE_RESET => self.has_reset = true,
             _ => {}
         });
     }
@@ -113,6 +123,19 @@ impl PingWatch {
                 strikes.pardoned = true;
             }
         });
+    }
+
+    /// True if the client has reset a stream since this was last asked. It stays true while the
+    /// last frame has not come whole.
+    pub fn take_reset(&mut self) -> bool {
+        let has_reset = self.has_reset;
+        self.has_reset &= 0 < self.received.skip;
+        has_reset
+    }
+
+    /// The same, without forgetting it.
+    pub fn has_reset(&self) -> bool {
+        self.has_reset
     }
 
     /// True once the client has pinged too much.

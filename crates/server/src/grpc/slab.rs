@@ -40,6 +40,11 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Numbers below this may have a value.
+    pub fn end(&self) -> u32 {
+        u32::try_from(self.places.len()).expect("calls of a connection are limited")
+    }
+
     /// Values held.
     pub fn count(&self) -> usize {
         self.places.len() - self.free.len()

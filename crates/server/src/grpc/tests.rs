@@ -1,5 +1,6 @@
 //! The whole server in one process: a real member on a real folder, and h2 as the client.
 
+mod cancel;
 mod counted;
 mod figures;
 mod kv;

@@ -6,7 +6,6 @@ use super::frame;
 use super::status::{Code, Status};
 use super::stream_call::{End, StreamCall, decode_streamed};
 use crate::driver::Shell;
-use crate::driver::inbox::Arrival;
 use crate::driver::watches::Signal;
 use crate::metrics::Metrics;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -48,7 +47,7 @@ impl HubStream {
     /// Gives the hub a command.
     pub fn command(&self, command: WatchCommand, bytes: usize) {
         let event = Event::Watch { stream: self.id, command };
-        self.shell.push(self.queue, Arrival::Event(event), bytes);
+        self.shell.push(self.queue, event, bytes);
     }
 
     /// False while commands should wait.

@@ -4,6 +4,7 @@ use super::super::frame::{Encoding, FrameReader, framed};
 use super::super::listen::{self, Connections, Listener, Serves};
 use super::super::status::Code;
 use crate::config::{self, Start};
+use crate::driver::core::Core;
 use crate::driver::mailbox::Mailbox;
 use crate::driver::turn::Loop;
 use crate::driver::{Shell, start};
@@ -12,13 +13,14 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response};
+use member::Member;
 use prost::Message;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::net::TcpStream;
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 
 /// A running server.
 pub(super) struct Rig {
@@ -48,6 +50,15 @@ impl Ended {
 
 /// Runs a server with these flags, `test`, and ends the server.
 pub(super) fn with_server(flags: &[&str], test: impl AsyncFnOnce(Rig)) {
+    with_core(flags, |member| Box::new(member), test);
+}
+
+/// The same, with something between the shell and its member.
+pub(super) fn with_core(
+    flags: &[&str],
+    wrap: impl FnOnce(Member) -> Box<dyn Core>,
+    test: impl AsyncFnOnce(Rig),
+) {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = format!("--data-dir={}", folder.path().display());
     let args: Vec<String> = flags.iter().map(ToString::to_string).chain([data_dir]).collect();
@@ -59,7 +70,7 @@ pub(super) fn with_server(flags: &[&str], test: impl AsyncFnOnce(Rig)) {
         let opened = start::open(&mut config).unwrap();
         let mailbox = Arc::new(Mailbox::default());
         let (member, threads, running) = opened.start(&mailbox).unwrap();
-        let shell = Shell::new(*config, Box::new(member), mailbox, threads, Instant::now());
+        let shell = Shell::new(*config, wrap(member), mailbox, threads, Instant::now());
         let shell = Rc::new(shell);
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
@@ -83,10 +94,15 @@ pub(super) fn with_server(flags: &[&str], test: impl AsyncFnOnce(Rig)) {
 
 impl Rig {
     pub(super) async fn connect(&self) -> Client {
+        self.connect_with_task().await.0
+    }
+
+    /// The same, with the task that owns the socket.
+    pub(super) async fn connect_with_task(&self) -> (Client, JoinHandle<Result<(), h2::Error>>) {
         let socket = TcpStream::connect(self.address).await.unwrap();
         let (sender, connection) = h2::client::handshake(socket).await.unwrap();
-        tokio::task::spawn_local(connection);
-        Client { sender, authority: self.address.to_string() }
+        let task = tokio::task::spawn_local(connection);
+        (Client { sender, authority: self.address.to_string() }, task)
     }
 }
 
