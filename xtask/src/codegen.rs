@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::path::Path;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "kv.proto",
     "membership.proto",
     "rpc.proto",
@@ -11,6 +11,7 @@ const FILES: [&str; 7] = [
     "election.proto",
     "health.proto",
     "log.proto",
+    "peer.proto",
 ];
 
 /// Writes the generated modules; the caller formats them.

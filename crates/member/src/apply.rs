@@ -1,6 +1,6 @@
 //! Committed entries on their way into the store, and what follows from each.
 
-use crate::effect::{Effect, Effects, Note};
+use crate::effect::{Effect, Effects, Fatal, Note};
 use crate::fetch::Fetch;
 use crate::member::{Alarm, Member, Publish};
 use crate::request::Response;
@@ -13,6 +13,8 @@ use types::{Index, OpError, Term, Time, limits};
 #[derive(Debug)]
 pub(crate) struct Apply {
     queue: VecDeque<wal::Entry>,
+    /// Bytes of data in it.
+    bytes: usize,
     /// The first entry, decoded: it waits for cold records.
     first: Option<Entry>,
     is_fetching: bool,
@@ -24,11 +26,23 @@ pub(crate) struct Apply {
 
 impl Apply {
     pub(crate) fn new(done: Index) -> Apply {
-        Apply { queue: VecDeque::new(), first: None, is_fetching: false, done, cut: None }
+        Apply { queue: VecDeque::new(), bytes: 0, first: None, is_fetching: false, done, cut: None }
     }
 
     pub(crate) fn push(&mut self, entries: Vec<wal::Entry>) {
+        self.bytes += entries.iter().map(|entry| entry.data.len()).sum::<usize>();
         self.queue.extend(entries);
+    }
+
+    fn pop(&mut self) -> Option<wal::Entry> {
+        let entry = self.queue.pop_front()?;
+        self.bytes -= entry.data.len();
+        Some(entry)
+    }
+
+    /// Bytes of entries that wait to be applied.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -86,7 +100,7 @@ impl Member {
             self.fetch(Fetch::Apply, revisions, effects);
             return false;
         }
-        let Some(raw) = self.apply.queue.pop_front() else { return false };
+        let Some(raw) = self.apply.pop() else { return false };
         let (index, term) = (raw.index, raw.term);
         match self.store.apply_slice(index, term, &entry, limits::APPLY_KEYS_PER_TURN) {
             Some(applied) => {
@@ -116,7 +130,7 @@ impl Member {
             Ok(entry) => Some(entry),
             Err(error) => {
                 self.is_dead = true;
-                effects.push(Effect::Fatal(error));
+                effects.push(Effect::Fatal(Fatal::Store(error)));
                 None
             }
         }
@@ -151,6 +165,7 @@ impl Member {
         if applied.over_quota {
             self.want_alarm();
         }
+        self.peers.applied(applied.id);
         if let Some(waiting) = self.proposals.take(applied.id) {
             self.answer(now, waiting, applied, effects);
         }

@@ -16,6 +16,9 @@ pub struct Config {
     pub name: String,
     /// Where peers reach it.
     pub peer_urls: Vec<String>,
+    /// The members of a new cluster, this one among them; this one alone if there are none. Read
+    /// on a fresh disk only.
+    pub founders: Vec<Founder>,
     /// Where clients reach it.
     pub client_urls: Vec<String>,
     /// Number of this start of the process: one more than the last one in the log.
@@ -46,6 +49,15 @@ pub struct Config {
     pub mutant: Option<node::Mutant>,
 }
 
+/// A member of a new cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Founder {
+    /// Its id.
+    pub id: MemberId,
+    /// Where peers reach it.
+    pub peer_urls: Vec<String>,
+}
+
 impl Config {
     /// Settings with the defaults of etcd where it has them.
     pub fn new(member: MemberId, cluster: ClusterId, boot: u64) -> Config {
@@ -54,6 +66,7 @@ impl Config {
             cluster,
             name: "default".to_owned(),
             peer_urls: Vec::new(),
+            founders: Vec::new(),
             client_urls: Vec::new(),
             boot,
             seed: 0,
@@ -84,6 +97,14 @@ impl Config {
         i64::try_from(least_ms.div_ceil(1000)).unwrap_or(i64::MAX)
     }
 
+    /// The members of a new cluster.
+    pub(crate) fn founders(&self) -> Vec<Founder> {
+        if self.founders.is_empty() {
+            return vec![Founder { id: self.member, peer_urls: self.peer_urls.clone() }];
+        }
+        self.founders.clone()
+    }
+
     pub(crate) fn node(&self) -> node::Config {
         let heartbeat_ms = self.heartbeat.as_millis().max(1);
         let election_ticks = usize::try_from(self.election.as_millis() / heartbeat_ms);
@@ -103,8 +124,10 @@ pub enum StartError {
     Node(node::StartError),
     /// The membership stored with the data cannot be read.
     ConfState,
-    /// This member is not in the membership stored with the data.
+    /// This member is not in the membership stored with the data, or not among the founders.
     NotAMember(MemberId),
+    /// The ids of two members end with the same two bytes, which tell their proposals apart.
+    SameProposer(MemberId, MemberId),
 }
 
 impl fmt::Display for StartError {
@@ -113,8 +136,14 @@ impl fmt::Display for StartError {
             StartError::Node(error) => write!(f, "log and data do not belong together: {error}"),
             StartError::ConfState => f.write_str("the stored membership cannot be read"),
             StartError::NotAMember(id) => {
-                write!(f, "member {:x} is not in the stored membership", id.0)
+                write!(f, "member {:x} is not in the membership", id.0)
             }
+            StartError::SameProposer(one, other) => write!(
+                f,
+                "the ids {:x} and {:x} end with the same two bytes: give one of the two another \
+                 peer URL, or the new cluster another token",
+                one.0, other.0
+            ),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::request::{Header, RequestId, Response, StreamId, Ticket};
 use bytes::Bytes;
+use node::Class;
+use std::fmt;
 use types::{Index, MemberId, OpError, Revision};
 
 /// The list that `Member::step` appends to.
@@ -81,21 +83,57 @@ pub enum Effect {
     },
     /// The stream has messages: take them with `Member::drain_watch` as it has room.
     WatchReady(StreamId),
-    /// Send a message to another member.
+    /// Send a message to another member. It may be lost, doubled or late; what must not leave
+    /// before a sync is not among the effects before it.
     Send {
         /// To whom.
         to: MemberId,
+        /// Which connection it takes.
+        class: Class,
         /// The encoded message.
         message: Bytes,
     },
     /// Something worth a log line or a metric; never load-bearing.
     Note(Note),
-    /// The member cannot go on: what is stored cannot be read. Log it once and end the process
+    /// The member cannot go on: what is stored cannot be trusted. Log it once and end the process
     /// with code 65. Nothing follows.
-    Fatal(store::Error),
+    Fatal(Fatal),
     /// The member has done what can be done before the process ends.
     Stopped,
 }
+
+/// Why a member cannot go on.
+#[derive(Debug)]
+pub enum Fatal {
+    /// What is stored cannot be read.
+    Store(store::Error),
+    /// The leader counts on entries that this member acknowledged and does not have any more.
+    LogLost {
+        /// Who leads.
+        leader: MemberId,
+        /// What it takes for durable here.
+        commit: Index,
+        /// Where the log ends.
+        last: Index,
+    },
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fatal::Store(error) => error.fmt(f),
+            Fatal::LogLost { leader, commit, last } => write!(
+                f,
+                "leader {:x} committed entry {commit} with the acknowledgement of this member, \
+                 but its log ends at {last}: acknowledged entries were lost; remove this member \
+                 and add a new one in its place",
+                leader.0
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Fatal {}
 
 /// Facts for the log and the metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,4 +158,13 @@ pub enum Note {
     LeasesExpired(usize),
     /// A batch of the log was applied, up to this index.
     Applied(Index),
+    /// A message of another member was passed over.
+    PeerRefused {
+        /// Who sent it.
+        from: MemberId,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Another member needs entries that are gone: it stays behind until it gets a snapshot.
+    NeedsSnapshot(MemberId),
 }

@@ -78,6 +78,8 @@ pub enum Event {
         /// The encoded message.
         message: Bytes,
     },
+    /// A message to this member could not be sent.
+    Unreachable(MemberId),
     /// Begin to stop: hand over leadership if possible, then `Effect::Stopped`.
     Stop,
 }

@@ -87,7 +87,9 @@ impl Member {
             Query::KeepAlive(lease) => {
                 return self.keep_alive(now, id, lease, read.deadline, effects);
             }
-            Query::TimeToLive { id, keys } => Ok(self.time_to_live(now, id, keys)),
+            Query::TimeToLive { id: lease, keys } => {
+                return self.time_to_live(now, (id, read.deadline), lease, keys, effects);
+            }
             Query::Members => Ok(Response::Members(self.members())),
             Query::Barrier => Ok(Response::Barrier),
         };

@@ -11,9 +11,14 @@ pub(crate) struct ProposalIds {
 const COUNTER_BITS: u32 = 32;
 const MEMBER_BITS: u32 = 16;
 
+/// What the ids of a member's proposals begin with.
+pub(crate) fn proposer(member: MemberId) -> u64 {
+    member.0 << (u64::BITS - MEMBER_BITS)
+}
+
 impl ProposalIds {
     pub(crate) fn new(member: MemberId, boot: u64) -> ProposalIds {
-        let prefix = member.0 << (u64::BITS - MEMBER_BITS);
+        let prefix = proposer(member);
         let boot = (boot << COUNTER_BITS) & (u64::MAX >> MEMBER_BITS);
         ProposalIds { next: prefix | boot | 1 }
     }

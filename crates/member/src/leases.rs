@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::effect::{Effect, Effects, Note};
 use crate::ids::LeaseIds;
 use crate::member::Member;
+use crate::remote::{What, is_foreign};
 use crate::request::{RequestId, Response};
 use crate::waiting::Waiter;
 use lease::{Expiry, Renew};
@@ -125,6 +126,10 @@ impl Member {
             Renew::Unknown => {
                 self.reply(request, Ok(Response::LeaseKeepAlive { id, ttl: 0 }), effects);
             }
+            // Leadership moved since it was confirmed: the next leader is asked.
+            Renew::NotLeader if !is_foreign(request) => {
+                self.ask_leader(request, What::KeepAlive(id), deadline);
+            }
             Renew::NotLeader => self.reply(request, Err(OpError::NotPrimaryLessor), effects),
             Renew::Expired => self.leases.late.push(Late { lease: id, request, deadline }),
             Renew::NeedsClear => {
@@ -138,8 +143,27 @@ impl Member {
         }
     }
 
-    /// What is left of a lease.
-    pub(crate) fn time_to_live(&self, now: Time, id: LeaseId, with_keys: bool) -> Response {
+    /// What is left of a lease; the leader alone knows.
+    pub(crate) fn time_to_live(
+        &mut self,
+        now: Time,
+        read: (RequestId, Time),
+        id: LeaseId,
+        with_keys: bool,
+        effects: &mut Effects,
+    ) {
+        let (request, deadline) = read;
+        if self.leases.is_leading() {
+            let response = self.left_of(now, id, with_keys);
+            return self.reply(request, Ok(response), effects);
+        }
+        if is_foreign(request) {
+            return self.reply(request, Err(OpError::NotPrimaryLessor), effects);
+        }
+        self.ask_leader(request, What::TimeToLive { id, keys: with_keys }, deadline);
+    }
+
+    fn left_of(&self, now: Time, id: LeaseId, with_keys: bool) -> Response {
         let lease = self.store.leases().get(id);
         let left = self.leases.expiry.time_to_live(now, id);
         match (lease, left) {

@@ -28,19 +28,22 @@ pub mod identity;
 mod ids;
 mod leases;
 mod member;
+mod peers;
 mod reads;
+mod remote;
 pub mod request;
 mod requests;
+mod roles;
 #[cfg(test)]
 mod tests;
 mod waiting;
 mod watches;
 
 pub use compactor::AutoCompaction;
-pub use config::{Config, StartError};
+pub use config::{Config, Founder, StartError};
 pub use counters::Counters;
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use member::Member;
-pub use node::Mutant;
+pub use node::{Class, Mutant};
 pub use request::{Header, Request, RequestId, Response, StreamId, Ticket, WriteKind};

@@ -3,7 +3,7 @@
 use crate::apply::Apply;
 use crate::compaction::Compaction;
 use crate::compactor::Compactor;
-use crate::config::{Config, StartError};
+use crate::config::{Config, Founder, StartError};
 use crate::counters::Counters;
 use crate::effect::{Effect, Effects, Note};
 use crate::event::Event;
@@ -11,12 +11,15 @@ use crate::fetch::Fetches;
 use crate::flush::Flush;
 use crate::hashes::Hashes;
 use crate::leases::Leases;
+use crate::peers::Peers;
 use crate::reads::Reads;
+use crate::remote::Remote;
 use crate::request::{Header, RequestId, Response, Ticket};
+use crate::roles::{HandOver, Transfer};
 use crate::waiting::Proposals;
 use crate::watches::Watches;
 use bytes::Bytes;
-use node::{Node, Role};
+use node::Node;
 use store::Store;
 use types::{MemberId, OpError, Term, Time};
 
@@ -46,7 +49,13 @@ pub struct Member {
     pub(crate) leases: Leases,
     pub(crate) hashes: Hashes,
     pub(crate) watches: Watches,
+    pub(crate) peers: Peers,
+    pub(crate) remote: Remote,
     pub(crate) publish: Publish,
+    /// The term in which this leader proposed the cluster version.
+    pub(crate) version_proposed: Term,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) hand_over: HandOver,
     pub(crate) disk_full: bool,
     pub(crate) alarm: Alarm,
     pub(crate) stop: Stop,
@@ -64,7 +73,7 @@ pub struct Member {
 /// How far the member is with telling the cluster about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Publish {
-    /// To be proposed once the node leads and has applied an entry of its term.
+    /// To be proposed once a leader is known; by a leader once it has applied an entry of its term.
     Open,
     /// On its way.
     Proposed,
@@ -107,6 +116,7 @@ impl Member {
         let start = node::Start {
             hard_state: log.hard_state,
             base: log.base.index,
+            base_term: log.base.term,
             entries: log.entries,
             voters: voters(&config, &store)?,
             learners: Vec::new(),
@@ -115,12 +125,11 @@ impl Member {
         };
         if store.members().next().is_none() {
             // A fresh disk: the first flush makes this durable; until then every start does it.
-            store.set_member(store::MemberRow {
-                id: config.member,
-                peer_urls: config.peer_urls.clone(),
-                ..store::MemberRow::default()
-            });
+            for Founder { id, peer_urls } in config.founders() {
+                store.set_member(store::MemberRow { id, peer_urls, ..store::MemberRow::default() });
+            }
         }
+        check_proposers(&store)?;
         let mut node = Node::new(config.node(), &start)?;
         if node.is_sole_voter() {
             node.campaign();
@@ -140,7 +149,12 @@ impl Member {
             leases: Leases::new(&config),
             hashes: Hashes::new(compacted),
             watches: Watches::default(),
+            peers: Peers::default(),
+            remote: Remote::default(),
             publish: Publish::Open,
+            version_proposed: Term(0),
+            transfers: Vec::new(),
+            hand_over: HandOver::No,
             disk_full: false,
             alarm: Alarm::Idle,
             stop: Stop::No,
@@ -182,15 +196,16 @@ impl Member {
                 // What is flushed is let go by the log, and that is room.
                 self.flush.force();
             }
-            // The codec of peer messages comes with the first cluster of more than one member; a
-            // sole voter has nobody to listen to.
-            Event::Peer { .. } => {}
+            Event::Peer { from, message } => self.peer(now, from, message, effects),
+            Event::Unreachable(to) => self.node.unreachable(to),
             Event::Stop => {
                 if self.stop == Stop::No {
                     self.stop = Stop::Asked;
+                    self.begin_hand_over(now);
                 }
             }
         }
+        self.answer_peers(effects);
     }
 
     /// Ends a turn of the loop: does all that follows from the events since the last one.
@@ -205,7 +220,8 @@ impl Member {
         if self.is_dead {
             return;
         }
-        self.propose_queued();
+        self.send_asks(now, effects);
+        self.propose_queued(now, effects);
         self.ask_read_index(now);
         self.take_ready(now, effects);
         self.write(effects);
@@ -219,13 +235,15 @@ impl Member {
         }
         self.answer_reads(now, effects);
         self.publish(now);
+        self.decide_version();
         self.raise_alarm(now);
         self.compact_slice(effects);
         self.start_hashes(effects);
         self.schedule_flush(now, effects);
         self.schedule_rewrite(now, effects);
         self.feed_watchers(effects);
-        self.end_if_stopped(effects);
+        self.end_if_stopped(now, effects);
+        self.answer_peers(effects);
         self.check();
     }
 
@@ -234,6 +252,9 @@ impl Member {
         let has_work = self.apply.can_go_on(self.is_pushed_back())
             || self.compaction.is_stepping()
             || self.proposals.has_fresh()
+            || self.peers.has_foreign()
+            || (self.remote.has_unsent() && self.leader.is_some())
+            || (self.reads.is_fresh() && self.leader.is_some())
             || self.can_catch_up();
         if has_work { now } else { self.next_tick }
     }
@@ -245,6 +266,9 @@ impl Member {
             // Ticks that were missed are not made up for: a pause must not look like a silence
             // of the leader.
             self.next_tick = now + self.config.heartbeat;
+            if !self.leads() {
+                self.proposals.offer_late(now, self.patience());
+            }
             self.expire_waits(now, effects);
             self.expire_leases(now, effects);
             self.auto_compact(now);
@@ -256,34 +280,15 @@ impl Member {
     /// Takes all that raft has ready.
     fn take_ready(&mut self, now: Time, effects: &mut Effects) {
         while let Some(ready) = self.node.ready() {
-            if ready.role_changed {
-                self.role_changed(now, effects);
-            }
+            self.follow_roles(now, effects);
             for confirmed in ready.reads {
                 self.reads.confirm(confirmed);
             }
             self.apply.push(ready.committed);
-            // Messages to others leave with the codec of peer messages; a sole voter has none.
-            debug_assert!(ready.messages.is_empty() || !self.node.is_sole_voter());
+            self.send_raft(&ready.messages, effects);
         }
-    }
-
-    fn role_changed(&mut self, now: Time, effects: &mut Effects) {
-        let status = self.node.status();
-        self.term = status.term;
-        if status.leader != self.leader {
-            self.leader = status.leader;
-            self.leader_since = now;
-            effects.push(Effect::Note(Note::LeaderChanged(status.leader)));
-            for read in self.reads.take_unconfirmed() {
-                self.counters.read_indexes_failed += 1;
-                self.reply(read.id, Err(OpError::LeaderChanged), effects);
-            }
-        }
-        if status.role == Role::Leader {
-            effects.push(Effect::Note(Note::BecameLeader(status.term)));
-        } else {
-            self.leases.demote();
+        for member in self.node.take_wanted_snapshots() {
+            effects.push(Effect::Note(Note::NeedsSnapshot(member)));
         }
     }
 
@@ -311,23 +316,6 @@ impl Member {
     /// What the backend stores of raft's membership: the voters, big-endian.
     pub(crate) fn conf_state(&self) -> Bytes {
         self.node.voters().iter().flat_map(|id| id.0.to_be_bytes()).collect()
-    }
-
-    /// Says that the member has stopped, once what was on its way is done and flushed.
-    fn end_if_stopped(&mut self, effects: &mut Effects) {
-        let is_busy = self.persist.is_some() || !self.apply.is_empty() || self.flush.is_busy();
-        if self.stop != Stop::Asked || is_busy {
-            return;
-        }
-        self.stop = Stop::Done;
-        let waiting = self.proposals.take_if(|_| true);
-        let waiting = waiting.into_iter().filter_map(|waiting| waiting.waiter.client());
-        let reads = self.reads.take_if(|_| true).into_iter().map(|read| read.id);
-        let ended: Vec<RequestId> = waiting.chain(reads).collect();
-        for id in ended {
-            self.reply(id, Err(OpError::Stopped), effects);
-        }
-        effects.push(Effect::Stopped);
     }
 
     pub(crate) fn leads(&self) -> bool {
@@ -392,21 +380,33 @@ impl Member {
     }
 }
 
-/// Raft's voters at the applied index: as stored, or this member alone on a fresh disk.
+/// Raft's voters at the applied index: as stored, or the founders on a fresh disk.
 fn voters(config: &Config, store: &Store) -> Result<Vec<MemberId>, StartError> {
     let stored = &store.reader().meta().conf_state;
-    if stored.is_empty() {
-        return Ok(vec![config.member]);
-    }
-    let chunks = stored.chunks_exact(8);
-    if !chunks.remainder().is_empty() {
-        return Err(StartError::ConfState);
-    }
-    let id = |chunk: &[u8]| chunk.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
-    let voters: Vec<MemberId> = chunks.map(|chunk| MemberId(id(chunk))).collect();
+    let voters: Vec<MemberId> = if stored.is_empty() {
+        config.founders().iter().map(|founder| founder.id).collect()
+    } else {
+        let chunks = stored.chunks_exact(8);
+        if !chunks.remainder().is_empty() {
+            return Err(StartError::ConfState);
+        }
+        let id = |chunk: &[u8]| chunk.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
+        chunks.map(|chunk| MemberId(id(chunk))).collect()
+    };
     if voters.contains(&config.member) {
         Ok(voters)
     } else {
         Err(StartError::NotAMember(config.member))
     }
+}
+
+/// Ids of requests begin with the last two bytes of the member's: these must tell members apart.
+fn check_proposers(store: &Store) -> Result<(), StartError> {
+    let mut seen = std::collections::BTreeMap::new();
+    for row in store.members() {
+        if let Some(other) = seen.insert(crate::ids::proposer(row.id), row.id) {
+            return Err(StartError::SameProposer(other, row.id));
+        }
+    }
+    Ok(())
 }

@@ -38,6 +38,7 @@ struct Batch {
 pub(crate) struct Reads {
     /// Not in a batch yet.
     open: Vec<Read>,
+    is_fresh: bool,
     asked: VecDeque<Batch>,
     /// Confirmed, waiting for the applied index.
     confirmed: VecDeque<(Index, Vec<Read>)>,
@@ -50,6 +51,16 @@ impl Reads {
 
     pub(crate) fn has_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// True if reads were opened again and no index was asked for since.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// An index was asked for, or cannot be asked for now.
+    pub(crate) fn rest(&mut self) {
+        self.is_fresh = false;
     }
 
     /// The open reads ask for their index with this context.
@@ -109,8 +120,9 @@ impl Reads {
         taken
     }
 
-    /// Takes the reads whose index is not confirmed: leadership moved.
-    pub(crate) fn take_unconfirmed(&mut self) -> Vec<Read> {
-        self.asked.drain(..).flat_map(|batch| batch.reads).collect()
+    /// Leadership moved: what was asked is void, and all whose index is not confirmed ask anew.
+    pub(crate) fn reopen(&mut self) {
+        self.open.extend(self.asked.drain(..).flat_map(|batch| batch.reads));
+        self.is_fresh = !self.open.is_empty();
     }
 }

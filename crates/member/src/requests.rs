@@ -4,6 +4,7 @@ use crate::effect::Effects;
 use crate::hashes::Kind as HashKind;
 use crate::member::{Alarm, Member, Publish, Stop};
 use crate::reads::{Query, Read};
+use crate::remote::What;
 use crate::request::{
     AlarmAction, MemberInfo, Request, RequestId, Response, StatusInfo, WriteKind,
 };
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use prost::Message;
 use proto::log::{self, Kind};
 use proto::{etcdserverpb, membershippb};
-use types::{LeaseId, MemberId, Op, OpError, Time, TxnOp, limits};
+use types::{LeaseId, Op, OpError, Time, TxnOp, limits};
 
 /// The version that this build brings a cluster to.
 const CLUSTER_VERSION: &str = "3.7.0";
@@ -58,8 +59,12 @@ impl Member {
             }
             Request::Range(op) => Query::Range(op),
             Request::ReadTxn(op) => Query::ReadTxn(op),
-            Request::LeaseKeepAlive(lease) => Query::KeepAlive(lease),
-            Request::LeaseTimeToLive { id, keys } => Query::TimeToLive { id, keys },
+            Request::LeaseKeepAlive(lease) => {
+                return self.ask_leader(id, What::KeepAlive(lease), deadline);
+            }
+            Request::LeaseTimeToLive { id: lease, keys } => {
+                return self.ask_leader(id, What::TimeToLive { id: lease, keys }, deadline);
+            }
             Request::MemberList { linearizable: true } => Query::Members,
             Request::Barrier => Query::Barrier,
             other => return self.request_other(now, id, other, deadline, effects),
@@ -121,8 +126,7 @@ impl Member {
             Request::HashKv(revision) => self.hash(id, HashKind::HashKv, revision, effects),
             Request::Defragment => self.compaction.defragment(id),
             Request::MoveLeader(to) => {
-                let result = self.move_leader(to);
-                self.reply(id, result, effects);
+                self.move_leader(id, to, deadline, effects);
             }
             // Reads were taken before.
             Request::Range(_)
@@ -155,16 +159,6 @@ impl Member {
         let lease = self.lease_id(lease).0;
         let body = etcdserverpb::LeaseGrantRequest { ttl, id: lease }.encode_to_vec();
         self.propose(now, id, deadline, Kind::LeaseGrant, body.into(), effects);
-    }
-
-    fn move_leader(&self, to: MemberId) -> Result<Response, OpError> {
-        if !self.leads() {
-            return Err(OpError::NotLeader);
-        }
-        if to == self.config.member {
-            return Ok(Response::MoveLeader);
-        }
-        Err(OpError::BadLeaderTransferee)
     }
 
     /// Proposes for a client.
@@ -242,18 +236,6 @@ impl Member {
         self.proposals.push(entry, Waiting { waiter, started: now, deadline });
     }
 
-    /// Offers raft what is queued. What it does not take is offered again: there is no leader, or
-    /// too much waits to be committed.
-    pub(crate) fn propose_queued(&mut self) {
-        let entries = self.proposals.take_queued();
-        if entries.is_empty() {
-            return;
-        }
-        if !self.leads_or_follows() || self.node.propose(entries.clone()).is_err() {
-            self.proposals.put_back(entries);
-        }
-    }
-
     fn leads_or_follows(&self) -> bool {
         self.node.status().leader.is_some()
     }
@@ -262,6 +244,7 @@ impl Member {
     pub(crate) fn ask_read_index(&mut self, now: Time) {
         let slow = self.reads.retry(now, limits::READ_INDEX_RETRY);
         self.counters.read_indexes_slow += slow;
+        self.reads.rest();
         if self.reads.has_open()
             && let Some(context) = self.node.read_index()
         {
@@ -296,6 +279,11 @@ impl Member {
         for id in self.leases.take_expired(now) {
             self.reply(id, Err(OpError::Timeout), effects);
         }
+        for id in self.remote.take_late(now) {
+            let error = if self.leader.is_none() { OpError::NoLeader } else { OpError::Timeout };
+            self.reply(id, Err(error), effects);
+        }
+        self.expire_transfers(now, effects);
     }
 
     /// What the member itself waited for is tried again.
@@ -333,6 +321,7 @@ impl Member {
         self.reads.take_if(|read| read.id == id);
         self.fetches.take_if(|read| read.id == id);
         self.leases.cancel(id);
+        self.remote.cancel(id);
         self.hashes.cancel(id);
         self.compaction.cancel(id);
     }
@@ -361,10 +350,10 @@ impl Member {
         self.enqueue(now, deadline, Waiter::Alarm, Kind::Alarm, body, 0);
     }
 
-    /// Tells the cluster this member's name and where clients reach it, and decides the cluster
-    /// version if nobody did.
+    /// Tells the cluster this member's name and where clients reach it.
     pub(crate) fn publish(&mut self, now: Time) {
-        if self.publish != Publish::Open || !self.leases.is_leading() {
+        let may = if self.leads() { self.leases.is_leading() } else { self.leader.is_some() };
+        if self.publish != Publish::Open || !may {
             return;
         }
         self.publish = Publish::Proposed;
@@ -379,13 +368,19 @@ impl Member {
         };
         let body = body.encode_to_vec().into();
         self.enqueue(now, deadline, Waiter::Publish, Kind::ClusterMemberAttrSet, body, 0);
-        if self.store.cluster_version() != Some(CLUSTER_VERSION) {
-            let body = membershippb::ClusterVersionSetRequest { ver: CLUSTER_VERSION.to_owned() };
-            let kind = Kind::ClusterVersionSet;
-            let entry =
-                log::Entry { kind, body: body.encode_to_vec().into(), ..log::Entry::default() };
-            self.proposals.push_unheard(entry.encode());
+    }
+
+    /// The leader decides the cluster version if nobody did.
+    pub(crate) fn decide_version(&mut self) {
+        let is_decided = self.store.cluster_version() == Some(CLUSTER_VERSION);
+        if is_decided || !self.leases.is_leading() || self.version_proposed == self.term {
+            return;
         }
+        self.version_proposed = self.term;
+        let body = membershippb::ClusterVersionSetRequest { ver: CLUSTER_VERSION.to_owned() };
+        let kind = Kind::ClusterVersionSet;
+        let entry = log::Entry { kind, body: body.encode_to_vec().into(), ..log::Entry::default() };
+        self.proposals.push_unheard(entry.encode());
     }
 
     /// Compacts by itself, if so configured.

@@ -1,9 +1,10 @@
-//! Proposals on their way: who waits for which, and what has not reached raft yet.
+//! Proposals on their way: who waits for which, and what has to be offered to the leader.
 
 use crate::ids::ProposalIds;
 use crate::request::RequestId;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::time::Duration;
 use types::{LeaseId, MemberId, Time};
 
 /// Every so many proposals carry the floor of ids.
@@ -42,18 +43,31 @@ pub(crate) struct Waiting {
     pub(crate) deadline: Time,
 }
 
-/// Proposals that are not applied yet.
+/// A proposal that is not applied yet.
+#[derive(Debug)]
+struct Slot {
+    waiting: Waiting,
+    entry: Bytes,
+    /// When it was last offered.
+    offered: Time,
+}
+
+/// Proposals that are not applied yet. They are kept until they are, or until nobody waits any
+/// more: a leader that is gone took some of them along, and its successor is offered all of them
+/// under the ids they have. The store applies each id once.
 ///
 /// Invariant: `slots[i]` belongs to the proposal `first + i`; the last one to `ids.peek() - 1`.
 #[derive(Debug)]
 pub(crate) struct Proposals {
     ids: ProposalIds,
     first: u64,
-    slots: VecDeque<Option<Waiting>>,
-    /// Encoded entries that raft has not taken yet.
-    queued: Vec<Bytes>,
+    slots: VecDeque<Option<Slot>>,
+    /// What is to be offered, in order.
+    queued: VecDeque<u64>,
+    /// Entries of this leader that nobody waits for.
+    unheard: Vec<Bytes>,
     queued_bytes: usize,
-    /// True if something was queued that raft was not offered yet.
+    /// True if something was queued that was not offered yet.
     is_fresh: bool,
     /// Occupied slots.
     count: usize,
@@ -67,7 +81,8 @@ impl Proposals {
             ids,
             first,
             slots: VecDeque::new(),
-            queued: Vec::new(),
+            queued: VecDeque::new(),
+            unheard: Vec::new(),
             queued_bytes: 0,
             is_fresh: false,
             count: 0,
@@ -87,19 +102,19 @@ impl Proposals {
 
     /// Takes a proposal whose entry carries `next_id`.
     pub(crate) fn push(&mut self, entry: Bytes, waiting: Waiting) {
-        self.ids.next();
+        let id = self.ids.next();
         self.is_fresh = true;
         self.queued_bytes += entry.len();
-        self.queued.push(entry);
-        self.slots.push_back(Some(waiting));
+        self.queued.push_back(id);
+        self.slots.push_back(Some(Slot { waiting, entry, offered: waiting.started }));
         self.count += 1;
     }
 
-    /// Takes an entry that nobody waits for; it carries no id.
+    /// Takes an entry that nobody waits for; it carries no id, and only this leader proposes it.
     pub(crate) fn push_unheard(&mut self, entry: Bytes) {
         self.is_fresh = true;
         self.queued_bytes += entry.len();
-        self.queued.push(entry);
+        self.unheard.push(entry);
     }
 
     /// Number of proposals that somebody waits for.
@@ -107,45 +122,99 @@ impl Proposals {
         self.count
     }
 
-    /// Bytes that raft has not taken yet.
+    /// Bytes that were not offered yet.
     pub(crate) fn queued_bytes(&self) -> usize {
         self.queued_bytes
     }
 
-    /// True if something was queued since raft was last offered anything.
+    /// True if something was queued since anything was last offered.
     pub(crate) fn has_fresh(&self) -> bool {
         self.is_fresh
     }
 
-    pub(crate) fn take_queued(&mut self) -> Vec<Bytes> {
+    /// Nothing can be offered now.
+    pub(crate) fn rest(&mut self) {
         self.is_fresh = false;
-        self.queued_bytes = 0;
-        std::mem::take(&mut self.queued)
     }
 
-    /// Raft did not take them: they are offered again.
-    pub(crate) fn put_back(&mut self, entries: Vec<Bytes>) {
+    /// Takes what is to be offered, with the ids.
+    pub(crate) fn take_queued(&mut self, now: Time) -> Vec<(u64, Bytes)> {
+        self.is_fresh = false;
+        let unheard: usize = self.unheard.iter().map(Bytes::len).sum();
+        self.queued_bytes = unheard;
+        let first = self.first;
+        let mut taken = Vec::with_capacity(self.queued.len());
+        for id in self.queued.drain(..) {
+            let at = id.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+            // One that ended meanwhile is not offered any more.
+            if let Some(Some(slot)) = at.and_then(|at| self.slots.get_mut(at)) {
+                slot.offered = now;
+                taken.push((id, slot.entry.clone()));
+            }
+        }
+        taken
+    }
+
+    /// Takes the entries that nobody waits for.
+    pub(crate) fn take_unheard(&mut self) -> Vec<Bytes> {
+        let taken = std::mem::take(&mut self.unheard);
+        self.queued_bytes -= taken.iter().map(Bytes::len).sum::<usize>();
+        taken
+    }
+
+    /// The leader did not take them: they are offered again.
+    pub(crate) fn put_back(&mut self, own: &[(u64, Bytes)], unheard: Vec<Bytes>) {
         assert!(self.queued.is_empty(), "new entries were queued meanwhile");
-        self.queued_bytes = entries.iter().map(Bytes::len).sum();
-        self.queued = entries;
+        self.queued.extend(own.iter().map(|(id, _)| *id));
+        let own = own.iter().map(|(_, entry)| entry.len()).sum::<usize>();
+        self.queued_bytes += own + unheard.iter().map(Bytes::len).sum::<usize>();
+        self.unheard = unheard;
+    }
+
+    /// Leadership moved: everything is offered again, and what only the leader of before could
+    /// propose is dropped.
+    pub(crate) fn offer_again(&mut self) {
+        self.unheard.clear();
+        self.queue_if(|_| true);
+    }
+
+    /// What was offered and is not applied after `patience` may have been lost on its way.
+    pub(crate) fn offer_late(&mut self, now: Time, patience: Duration) {
+        if self.queued.is_empty() && 0 < self.count {
+            self.queue_if(|slot| patience <= now.since(slot.offered));
+        }
+    }
+
+    fn queue_if(&mut self, is_due: impl Fn(&Slot) -> bool) {
+        self.queued.clear();
+        self.queued_bytes = self.unheard.iter().map(Bytes::len).sum();
+        for (id, slot) in (self.first..).zip(&self.slots) {
+            if let Some(slot) = slot
+                && is_due(slot)
+            {
+                self.queued.push_back(id);
+                self.queued_bytes += slot.entry.len();
+            }
+        }
+        self.is_fresh = !self.queued.is_empty();
     }
 
     /// Ends a proposal; `None` if it is not of this life, or nobody waits any more.
     pub(crate) fn take(&mut self, id: u64) -> Option<Waiting> {
         let at = usize::try_from(id.checked_sub(self.first)?).ok()?;
-        let waiting = self.slots.get_mut(at)?.take()?;
+        let slot = self.slots.get_mut(at)?.take()?;
         self.count -= 1;
         while let Some(None) = self.slots.front() {
             self.slots.pop_front();
             self.first += 1;
         }
-        Some(waiting)
+        Some(slot.waiting)
     }
 
     /// Drops the wait of a client that went away.
     pub(crate) fn cancel(&mut self, request: RequestId) -> bool {
-        let is_it = |slot: &&mut Option<Waiting>| {
-            slot.is_some_and(|waiting| waiting.waiter.client() == Some(request))
+        let is_it = |slot: &&mut Option<Slot>| {
+            slot.as_ref().is_some_and(|slot| slot.waiting.waiter.client() == Some(request))
         };
         let found = self.slots.iter_mut().find(is_it);
         self.count -= usize::from(found.is_some());
@@ -156,8 +225,8 @@ impl Proposals {
     pub(crate) fn take_if(&mut self, ends: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
         let mut taken = Vec::new();
         for slot in &mut self.slots {
-            if slot.as_ref().is_some_and(&ends) {
-                taken.extend(slot.take());
+            if slot.as_ref().is_some_and(|slot| ends(&slot.waiting)) {
+                taken.extend(slot.take().map(|slot| slot.waiting));
             }
         }
         self.count -= taken.len();

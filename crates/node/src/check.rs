@@ -50,41 +50,95 @@ impl fmt::Display for StepError {
 
 impl std::error::Error for StepError {}
 
-/// Checks a message against the log; `committed` is the commit index here.
-pub(crate) fn check(message: &Message, log: &Log, committed: Index) -> Result<(), StepError> {
-    let last = log.last().index;
+/// Checks a message that `from` brought against the state of raft.
+pub(crate) fn check(
+    message: &Message,
+    from: MemberId,
+    raft: &raft::Raft<Log>,
+) -> Result<(), StepError> {
+    if message.from != from.0 || message.to != raft.id || from.0 == raft.id {
+        return Err(StepError::Malformed("not from its sender to this member"));
+    }
     match message.get_msg_type() {
         MessageType::MsgHup
         | MessageType::MsgBeat
         | MessageType::MsgUnreachable
         | MessageType::MsgSnapStatus
-        | MessageType::MsgCheckQuorum => Err(StepError::Local),
+        | MessageType::MsgCheckQuorum
+        // Proposals travel with their ids, and a transfer is asked for at the leader.
+        | MessageType::MsgPropose
+        | MessageType::MsgTransferLeader => return Err(StepError::Local),
+        MessageType::MsgSnapshot => return Err(StepError::Malformed("a snapshot on this stream")),
+        _ => {}
+    }
+    check_numbers(message)?;
+    if message.term != 0 && message.term < raft.term {
+        // Raft ignores it, or answers it with its term, and looks at nothing else of it.
+        return Ok(());
+    }
+    let last = Index(raft.raft_log.last_index());
+    match message.get_msg_type() {
         MessageType::MsgHeartbeat if last.0 < message.commit => {
             Err(StepError::LogLost { commit: Index(message.commit), last })
         }
-        MessageType::MsgPropose | MessageType::MsgReadIndex if message.entries.is_empty() => {
-            Err(StepError::Malformed("no entry"))
+        MessageType::MsgReadIndex if message.entries.len() != 1 => {
+            Err(StepError::Malformed("not one context"))
         }
         MessageType::MsgReadIndexResp if message.entries.len() != 1 => {
             Err(StepError::Malformed("not one context"))
         }
-        MessageType::MsgSnapshot => Err(StepError::Malformed("a snapshot on this stream")),
-        MessageType::MsgAppendResponse if last.0 < message.index && !message.reject => {
+        MessageType::MsgAppendResponse
+            if message.term == raft.term && last.0 < message.index && !message.reject =>
+        {
             Err(StepError::Malformed("an acknowledgement beyond the log"))
         }
-        MessageType::MsgAppend => check_append(message, log, committed),
+        MessageType::MsgAppend => check_append(message, raft),
         _ => Ok(()),
     }
 }
 
-fn check_append(message: &Message, log: &Log, committed: Index) -> Result<(), StepError> {
+/// Beyond any number that is reached by counting; sums of two do not overflow.
+const NUMBER_MAX: u64 = 1 << 62;
+
+fn check_numbers(message: &Message) -> Result<(), StepError> {
+    let has_term = message.get_msg_type() != MessageType::MsgReadIndex;
+    if has_term != (message.term != 0) {
+        return Err(StepError::Malformed("a term where none belongs, or none"));
+    }
+    let terms = [message.term, message.log_term, message.commit_term];
+    let indexes = [message.index, message.commit, message.reject_hint];
+    if terms.iter().chain(&indexes).any(|number| NUMBER_MAX <= *number) {
+        return Err(StepError::Malformed("a number out of range"));
+    }
+    if has_term && message.term < message.log_term.max(message.commit_term) {
+        return Err(StepError::Malformed("an entry of a later term than the message"));
+    }
+    if message.request_snapshot != 0 {
+        return Err(StepError::Malformed("a snapshot is asked for"));
+    }
+    Ok(())
+}
+
+fn check_append(message: &Message, raft: &raft::Raft<Log>) -> Result<(), StepError> {
+    let committed = Index(raft.raft_log.committed);
+    let store = raft.raft_log.store();
+    let contradicts = |index: u64, term: u64| {
+        let known = store.term_of(Index(index));
+        index <= committed.0 && known.is_some_and(|known| known.0 != term)
+    };
+    if (message.index == 0) != (message.log_term == 0) {
+        // Raft gives term 0 to what it does not have, and would take this as a match.
+        return Err(StepError::Malformed("an entry without a term"));
+    }
+    if contradicts(message.index, message.log_term) {
+        return Err(StepError::Conflict(Index(message.index)));
+    }
     let (mut index, mut term) = (message.index, message.log_term);
     for entry in message.entries.iter() {
-        if entry.index != index + 1 || entry.term < term {
+        if entry.index != index + 1 || entry.term < term.max(1) || message.term < entry.term {
             return Err(StepError::Malformed("entries out of order"));
         }
-        let known = log.term_of(Index(entry.index));
-        if entry.index <= committed.0 && known.is_some_and(|known| known.0 != entry.term) {
+        if contradicts(entry.index, entry.term) {
             return Err(StepError::Conflict(Index(entry.index)));
         }
         (index, term) = (entry.index, entry.term);

@@ -74,6 +74,8 @@ pub struct Start {
     pub hard_state: HardState,
     /// Index of the entry before the first one in the log.
     pub base: Index,
+    /// Its term.
+    pub base_term: Term,
     /// The entries of the log, in order.
     pub entries: Vec<Entry>,
     /// Voting members at `applied`.
@@ -161,7 +163,7 @@ impl std::error::Error for StartError {}
 
 /// Checks what raft would abort on, and finds the entry before the log.
 ///
-/// Returns the entry before the first one that raft sees, and how many entries raft skips.
+/// Returns the applied entry, and how many entries of the log it covers.
 pub(crate) fn check(start: &Start) -> Result<(EntryId, usize), StartError> {
     let applied = EntryId { index: start.applied, term: start.applied_term };
     for pair in start.entries.windows(2) {
@@ -183,7 +185,6 @@ pub(crate) fn check(start: &Start) -> Result<(EntryId, usize), StartError> {
         return Err(StartError::AppliedBeyondLog { applied: applied.index, last });
     }
     check_commit(start, last)?;
-    // Raft wants to see the log after the data only; what is before it is for slow members.
     let skip = usize::try_from(applied.index.0 - start.base.0)
         .map_err(|_| StartError::Gap { applied: applied.index, first })?;
     if let Some(entry) = skip.checked_sub(1).map(|at| &start.entries[at])

@@ -23,7 +23,9 @@
 //! - only entries that are committed **and** durable here are handed out to apply.
 
 mod check;
+pub mod codec;
 mod config;
+mod convert;
 mod log;
 mod node;
 mod ready;
@@ -31,7 +33,8 @@ mod ready;
 mod tests;
 
 pub use check::StepError;
+pub use codec::Class;
 pub use config::{Config, Mutant, Start, StartError};
 pub use node::{Dropped, Node, Role, Status};
-pub use raft::eraftpb::Message;
+pub use raft::eraftpb::{Message, MessageType};
 pub use ready::{Persist, ReadConfirmed, ReadContext, Ready};

@@ -2,7 +2,8 @@
 
 use raft::eraftpb;
 use raft::{GetEntriesContext, RaftState, StorageError};
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 use types::{Index, Term};
 use wal::{Entry, EntryKind};
 
@@ -27,11 +28,19 @@ pub(crate) struct Log {
     bytes: usize,
     /// What raft starts from.
     initial: RaftState,
+    /// Members for which raft asked for a snapshot, since that was last looked at.
+    wanted_snapshots: RefCell<BTreeSet<u64>>,
 }
 
 impl Log {
     pub(crate) fn new(before: EntryId, entries: &[Entry], initial: RaftState) -> Log {
-        let mut log = Log { before, entries: VecDeque::new(), bytes: 0, initial };
+        let mut log = Log {
+            before,
+            entries: VecDeque::new(),
+            bytes: 0,
+            initial,
+            wanted_snapshots: RefCell::default(),
+        };
         for entry in entries {
             log.push(to_raft(entry));
         }
@@ -76,6 +85,11 @@ impl Log {
             self.bytes -= first.data.len();
             self.entries.pop_front();
         }
+    }
+
+    /// Members for which entries are gone that they need.
+    pub(crate) fn take_wanted_snapshots(&mut self) -> BTreeSet<u64> {
+        self.wanted_snapshots.take()
     }
 
     pub(crate) fn term_of(&self, index: Index) -> Option<Term> {
@@ -138,8 +152,9 @@ impl raft::Storage for Log {
         Ok(self.last().index.0)
     }
 
-    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<eraftpb::Snapshot> {
+    fn snapshot(&self, _request_index: u64, to: u64) -> raft::Result<eraftpb::Snapshot> {
         // Snapshots to other members come from the backend, not from raft.
+        self.wanted_snapshots.borrow_mut().insert(to);
         Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
     }
 }
@@ -150,7 +165,7 @@ const ENTRY_OVERHEAD_BYTES: u64 = 24;
 fn to_raft(entry: &Entry) -> eraftpb::Entry {
     let entry_type = match entry.kind {
         EntryKind::Normal => eraftpb::EntryType::EntryNormal,
-        EntryKind::ConfChange => eraftpb::EntryType::EntryConfChangeV2,
+        EntryKind::ConfChange => eraftpb::EntryType::EntryConfChange,
     };
     eraftpb::Entry {
         index: entry.index.0,

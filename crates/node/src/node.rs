@@ -1,7 +1,8 @@
 //! The node: raft with its persistence made asynchronous.
 
 use crate::config::{self, Config, Mutant, Start, StartError};
-use crate::log::{Log, from_raft};
+use crate::convert::{election_ticks, hard_state_from_raft, hard_state_to_raft, raft_config};
+use crate::log::{EntryId, Log, from_raft};
 use crate::{Persist, ReadConfirmed, ReadContext, Ready, StepError, check};
 use bytes::Bytes;
 use raft::eraftpb::{self, ConfState, Message, MessageType};
@@ -91,9 +92,9 @@ impl Queued {
 impl Node {
     /// A node over what the disk gave back.
     pub fn new(config: Config, start: &Start) -> Result<Node, StartError> {
-        let (before, skip) = config::check(start)?;
+        let (applied, covered) = config::check(start)?;
         // The commit index is not synced by itself, so the data may know better than the log.
-        let commit = start.hard_state.commit.max(before.index);
+        let commit = start.hard_state.commit.max(applied.index);
         let initial = RaftState::new(
             hard_state_to_raft(HardState { commit, ..start.hard_state }),
             ConfState {
@@ -102,9 +103,15 @@ impl Node {
                 ..ConfState::default()
             },
         );
-        let log = Log::new(before, &start.entries[skip..], initial);
+        let log = if start.voters == [config.member] && start.learners.is_empty() {
+            // There is no slow member for whom the entries that the data covers are kept.
+            Log::new(applied, &start.entries[covered..], initial)
+        } else {
+            let base = EntryId { index: start.base, term: start.base_term };
+            Log::new(base, &start.entries, initial)
+        };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let raw = RawNode::new(&raft_config(&config, before.index), log, &logger)
+        let raw = RawNode::new(&raft_config(&config, applied.index), log, &logger)
             .map_err(|error| StartError::Config(error.to_string()))?;
         let mut node = Node {
             raw,
@@ -114,7 +121,7 @@ impl Node {
             number: 0,
             hard_state_written: start.hard_state,
             outbox: Vec::new(),
-            applied: before.index,
+            applied: applied.index,
             read_sequence: 0,
             elections: 0,
         };
@@ -138,8 +145,7 @@ impl Node {
 
     /// Starts an election now. A sole voter does so at its start and leads at once.
     pub fn campaign(&mut self) {
-        // Raft wants every entry durable here when an election is won, and a sole voter wins now.
-        if self.raw.raft.state == StateRole::Leader || self.is_writing() {
+        if self.raw.raft.state == StateRole::Leader || self.would_win_early() {
             return;
         }
         self.elections += 1;
@@ -148,10 +154,18 @@ impl Node {
         self.set_election_timeout();
     }
 
+    /// Raft wants every entry durable here when an election is won. Others vote only after that,
+    /// but a sole voter would win at once.
+    fn would_win_early(&self) -> bool {
+        let log = &self.raw.raft.raft_log;
+        let is_open = self.is_writing() || log.last_index() != log.persisted;
+        is_open && self.is_sole_voter()
+    }
+
     /// One tick of the logical clock.
     pub fn tick(&mut self) {
         let would_campaign = self.raw.raft.state != StateRole::Leader;
-        if would_campaign && self.is_writing() && self.is_sole_voter() {
+        if would_campaign && self.would_win_early() {
             return;
         }
         if self.raw.tick() && would_campaign {
@@ -196,12 +210,15 @@ impl Node {
         Some(context)
     }
 
-    /// Takes a message of another member.
-    pub fn step(&mut self, message: Message) -> Result<(), StepError> {
-        let committed = Index(self.raw.raft.raft_log.committed);
-        // The log in memory has all that raft has once a ready was taken.
-        check::check(&message, self.raw.store(), committed)?;
-        let from = MemberId(message.from);
+    /// Takes a message that `from` sent.
+    pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), StepError> {
+        check::check(&message, from, &self.raw.raft)?;
+        if message.get_msg_type() == MessageType::MsgReadIndex
+            && self.raw.raft.state != StateRole::Leader
+        {
+            // It would be sent on under a foreign name; who asked asks the leader again.
+            return Ok(());
+        }
         let result = self.raw.step(message);
         self.set_election_timeout();
         result.map_err(|error| match error {
@@ -214,6 +231,37 @@ impl Node {
     /// Asks for leadership to move to `to`.
     pub fn transfer_leader(&mut self, to: MemberId) {
         self.raw.transfer_leader(to.0);
+    }
+
+    /// True while leadership is on its way to another member: proposals are dropped.
+    pub fn is_transferring(&self) -> bool {
+        self.raw.raft.lead_transferee.is_some()
+    }
+
+    /// A message to this member could not be sent.
+    pub fn unreachable(&mut self, to: MemberId) {
+        self.raw.report_unreachable(to.0);
+    }
+
+    /// The voter that would lead best after this leader: the one that has most of its log.
+    pub fn successor(&self) -> Option<MemberId> {
+        let prs = self.raw.raft.prs();
+        let others = prs.iter().filter(|(id, progress)| {
+            let is_other = **id != self.config.member.0;
+            is_other && prs.conf().voters().contains(**id) && progress.recent_active
+        });
+        let best = others.max_by_key(|(id, progress)| (progress.matched, **id));
+        best.map(|(id, _)| MemberId(*id))
+    }
+
+    /// How far a member's log is known to equal the leader's; `None` if it is not known here.
+    pub fn matched(&self, member: MemberId) -> Option<Index> {
+        self.raw.raft.prs().get(member.0).map(|progress| Index(progress.matched))
+    }
+
+    /// Members that need entries which are gone, since that was last asked.
+    pub fn take_wanted_snapshots(&mut self) -> Vec<MemberId> {
+        self.raw.mut_store().take_wanted_snapshots().into_iter().map(MemberId).collect()
     }
 
     /// What can be done now, if there is anything.
@@ -362,59 +410,12 @@ impl Node {
     /// Raft draws a new timeout from a random source of the thread whenever it resets; this puts
     /// ours in its place.
     fn set_election_timeout(&mut self) {
-        let least = self.config.election_ticks;
-        let spread = u64::try_from(least).expect("a tick count fits 64 bits");
-        let mut hash = self.config.seed;
-        for part in [self.config.member.0, self.raw.raft.term, self.elections] {
-            hash = mix(hash ^ part);
-        }
-        let extra = usize::try_from(hash % spread).expect("less than a tick count");
-        if self.raw.raft.randomized_election_timeout() != least + extra {
-            self.raw.raft.set_randomized_election_timeout(least + extra);
+        let parts = [self.config.member.0, self.raw.raft.term, self.elections];
+        let ticks = election_ticks(self.config.seed, parts, self.config.election_ticks);
+        if self.raw.raft.randomized_election_timeout() != ticks {
+            self.raw.raft.set_randomized_election_timeout(ticks);
         }
     }
-}
-
-/// The finaliser of splitmix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
-
-fn raft_config(config: &Config, applied: Index) -> raft::Config {
-    raft::Config {
-        id: config.member.0,
-        election_tick: config.election_ticks,
-        heartbeat_tick: config.heartbeat_ticks,
-        applied: applied.0,
-        max_size_per_msg: config.message_bytes_max,
-        max_inflight_msgs: config.inflight_max,
-        check_quorum: true,
-        pre_vote: config.pre_vote,
-        min_election_tick: config.election_ticks,
-        max_election_tick: 2 * config.election_ticks,
-        read_only_option: raft::ReadOnlyOption::Safe,
-        skip_bcast_commit: false,
-        batch_append: true,
-        priority: 0,
-        max_uncommitted_size: config.uncommitted_bytes_max,
-        max_committed_size_per_ready: config.ready_bytes_max,
-    }
-}
-
-fn hard_state_to_raft(from: HardState) -> eraftpb::HardState {
-    eraftpb::HardState {
-        term: from.term.0,
-        vote: from.vote.0,
-        commit: from.commit.0,
-        ..eraftpb::HardState::default()
-    }
-}
-
-fn hard_state_from_raft(from: &eraftpb::HardState) -> HardState {
-    HardState { term: Term(from.term), vote: MemberId(from.vote), commit: Index(from.commit) }
 }
 
 #[cfg(feature = "mutants")]

@@ -212,6 +212,10 @@ fn election_timeouts_follow_from_seed_member_and_term() {
 
 /// Delivers until nothing moves; every batch is synced at once.
 fn settle(nodes: &mut [Node]) -> Vec<Vec<Entry>> {
+    settle_through(nodes, |message| message)
+}
+
+fn settle_through(nodes: &mut [Node], mut way: impl FnMut(Message) -> Message) -> Vec<Vec<Entry>> {
     let mut applied = vec![Vec::new(); nodes.len()];
     loop {
         let mut moved = Vec::new();
@@ -228,7 +232,7 @@ fn settle(nodes: &mut [Node]) -> Vec<Vec<Entry>> {
         busy |= !moved.is_empty();
         for message in moved {
             let to = usize::try_from(message.to - 1).unwrap();
-            nodes[to].step(message).unwrap();
+            nodes[to].step(MemberId(message.from), way(message)).unwrap();
         }
         if !busy {
             return applied;
@@ -258,7 +262,7 @@ fn a_vote_leaves_only_after_its_own_sync() {
     let mut ask = Message::default();
     ask.set_msg_type(MessageType::MsgRequestVote);
     (ask.from, ask.to, ask.term) = (1, 2, 5);
-    voter.step(ask).unwrap();
+    voter.step(MemberId(1), ask).unwrap();
     assert_eq!(drain(&mut voter).messages.len(), 0);
     let persist = voter.take_persist().unwrap();
     assert_eq!(persist.hard_state.map(|it| (it.term, it.vote)), Some((Term(5), MemberId(1))));
@@ -268,20 +272,108 @@ fn a_vote_leaves_only_after_its_own_sync() {
     assert_eq!(messages[0].get_msg_type(), MessageType::MsgRequestVoteResponse);
 }
 
+fn message(kind: MessageType, term: u64) -> Message {
+    let mut message = Message { from: 1, to: 2, term, ..Message::default() };
+    message.set_msg_type(kind);
+    message
+}
+
 #[test]
 fn messages_that_raft_would_abort_on_are_refused() {
     let mut follower = node(2, &[1, 2, 3]);
-    let mut message = Message::default();
-    (message.from, message.to, message.term, message.commit) = (1, 2, 5, 9);
-    message.set_msg_type(MessageType::MsgHeartbeat);
+    let mut refused = |message: Message| follower.step(MemberId(1), message).unwrap_err();
+    let mut beat = message(MessageType::MsgHeartbeat, 5);
+    beat.commit = 9;
     let lost = StepError::LogLost { commit: Index(9), last: Index(0) };
-    assert_eq!(follower.step(message.clone()), Err(lost));
-    message.set_msg_type(MessageType::MsgReadIndex);
-    assert_eq!(follower.step(message.clone()), Err(StepError::Malformed("no entry")));
-    message.set_msg_type(MessageType::MsgHup);
-    assert_eq!(follower.step(message.clone()), Err(StepError::Local));
-    message.set_msg_type(MessageType::MsgAppend);
+    assert_eq!(refused(beat), lost);
+    let ask = message(MessageType::MsgReadIndex, 0);
+    assert_eq!(refused(ask), StepError::Malformed("not one context"));
+    assert_eq!(refused(message(MessageType::MsgHup, 5)), StepError::Local);
+    let mut append = message(MessageType::MsgAppend, 5);
     let gap = eraftpb::Entry { index: 3, term: 5, ..eraftpb::Entry::default() };
-    message.set_entries(vec![gap].into());
-    assert_eq!(follower.step(message), Err(StepError::Malformed("entries out of order")));
+    append.set_entries(vec![gap].into());
+    assert_eq!(refused(append), StepError::Malformed("entries out of order"));
+    let stranger = Message { from: 3, ..message(MessageType::MsgHeartbeat, 5) };
+    assert!(matches!(refused(stranger), StepError::Malformed(_)), "it came from member 1");
+}
+
+/// A follower of term 1 with three entries, two of them committed.
+fn follower() -> Node {
+    let start = Start {
+        hard_state: HardState { term: Term(1), vote: MemberId(1), commit: Index(2) },
+        entries: vec![entry(1, 1), entry(2, 1), entry(3, 1)],
+        ..start_of(&[1, 2, 3])
+    };
+    Node::new(Config::new(MemberId(2), 2), &start).unwrap()
+}
+
+#[test]
+fn whatever_a_peer_sends_a_node_goes_on() {
+    let kinds = [
+        MessageType::MsgAppend,
+        MessageType::MsgAppendResponse,
+        MessageType::MsgRequestVote,
+        MessageType::MsgRequestVoteResponse,
+        MessageType::MsgHeartbeat,
+        MessageType::MsgHeartbeatResponse,
+        MessageType::MsgTimeoutNow,
+        MessageType::MsgReadIndex,
+        MessageType::MsgReadIndexResp,
+        MessageType::MsgRequestPreVote,
+        MessageType::MsgRequestPreVoteResponse,
+        MessageType::MsgTransferLeader,
+        MessageType::MsgSnapshot,
+        MessageType::MsgPropose,
+    ];
+    let mut state = 7u64;
+    let mut draw = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let value = (state >> 33) % (below + 1);
+        if value == below { u64::MAX - (state >> 60) } else { value }
+    };
+    let mut stepped = 0;
+    for _ in 0..400 {
+        let mut node = follower();
+        for _ in 0..60 {
+            let kind = kinds[usize::try_from(draw(1 << 20) % 14).unwrap()];
+            let mut message = message(kind, draw(5));
+            (message.index, message.log_term) = (draw(6), draw(4));
+            (message.commit, message.commit_term) = (draw(6), draw(4));
+            message.reject = draw(1 << 20) % 3 == 0;
+            message.reject_hint = draw(6);
+            let (first, term) = (message.index, message.log_term);
+            let entries = (0..draw(1 << 20) % 3).map(|at| eraftpb::Entry {
+                index: first.wrapping_add(1 + at),
+                term: term.max(1),
+                ..eraftpb::Entry::default()
+            });
+            let entries: Vec<eraftpb::Entry> = entries.collect();
+            message.set_entries(entries.into());
+            stepped += usize::from(node.step(MemberId(1), message).is_ok());
+            if draw(1 << 20) % 2 == 0 {
+                node.tick();
+            }
+            drain(&mut node);
+            if let Some(persist) = node.take_persist() {
+                node.persisted(persist.number);
+                drain(&mut node);
+            }
+        }
+    }
+    assert!(2_000 < stepped, "only {stepped} messages were not refused");
+}
+
+#[test]
+fn messages_survive_the_way() {
+    let mut nodes: Vec<Node> = (1..=3).map(|id| node(id, &[1, 2, 3])).collect();
+    nodes[0].campaign();
+    let mut count = 0;
+    settle_through(&mut nodes, |message| {
+        count += 1;
+        let there = crate::codec::encode(&message).unwrap();
+        assert_eq!(crate::codec::decode(there).unwrap(), message);
+        message
+    });
+    assert!(10 < count);
 }

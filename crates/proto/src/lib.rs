@@ -40,6 +40,11 @@ pub mod healthpb;
 #[allow(missing_docs, clippy::all, clippy::allow_attributes, reason = "generated")]
 pub mod logpb;
 
+/// What members say to each other.
+#[path = "generated/peerpb.rs"]
+#[allow(missing_docs, clippy::all, clippy::allow_attributes, reason = "generated")]
+pub mod peerpb;
+
 pub mod log;
 pub mod request;
 pub mod wire;

@@ -136,6 +136,11 @@ impl Store {
         self.chain
     }
 
+    /// True if a proposal with this id was applied, or is too old to be.
+    pub fn has_seen(&self, id: u64) -> bool {
+        self.window.contains(id)
+    }
+
     /// The active alarms of one kind, or all.
     pub fn alarms(&self, kind: Option<AlarmKind>) -> Vec<(MemberId, AlarmKind)> {
         self.alarms.list(kind)

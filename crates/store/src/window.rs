@@ -52,6 +52,12 @@ impl Window {
         true
     }
 
+    /// True if `admit` would refuse this id.
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        let proposer = self.proposers.get(&proposer_of(id));
+        proposer.is_some_and(|proposer| id < proposer.floor || proposer.seen.contains(&id))
+    }
+
     /// Rows of the proposers that changed since the last call.
     pub(crate) fn take_changed(&mut self) -> Vec<(Bytes, Bytes)> {
         let changed = std::mem::take(&mut self.changed);

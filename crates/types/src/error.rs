@@ -53,6 +53,8 @@ pub enum OpError {
     TimeoutConnectionLost,
     /// The wait for the applied index took too long.
     TimeoutWaitApplied,
+    /// Another member was to lead, and did not in time.
+    TimeoutLeaderTransfer,
     /// The CORRUPT alarm is on.
     Corrupt,
     /// No such member.

@@ -64,6 +64,10 @@ pub const READ_INDEX_RETRY: Duration = Duration::from_millis(500);
 pub const PROPOSALS_MAX: usize = 20_000;
 /// Bytes of proposals that raft has not taken yet.
 pub const PROPOSALS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of committed entries that wait to be applied before a follower takes no more.
+pub const UNAPPLIED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of proposals after which a message to the leader is full.
+pub const FORWARD_BYTES: usize = 1024 * 1024;
 /// Entries applied in one turn of the loop before others get their turn.
 pub const APPLY_ENTRIES_PER_TURN: usize = 1_000;
 /// Keys that one entry changes in one turn of the loop; the rest of it follows in later ones.

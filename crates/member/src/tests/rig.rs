@@ -35,6 +35,7 @@ pub(super) struct Rig {
     /// While true, what is to be written waits in `held`.
     pub(super) holds_writes: bool,
     pub(super) held: Vec<Effect>,
+    pub(super) sent: Vec<(MemberId, Bytes)>,
     requests: u64,
 }
 
@@ -84,10 +85,21 @@ impl Rig {
             is_stopped: false,
             holds_writes: false,
             held: Vec::new(),
+            sent: Vec::new(),
             requests: 0,
         };
         rig.turn();
         rig
+    }
+
+    /// A member on a fresh disk, unless it refuses.
+    pub(super) fn try_start(config: Config) -> Result<Member, crate::StartError> {
+        let shared: Arc<dyn vfs::Disk> = Arc::new(SimDisk::new());
+        let identity = wal::Identity { cluster: config.cluster, member: config.member };
+        let sizes = wal::WalConfig::new(1);
+        drop(wal::Wal::create(shared.clone(), "wal", sizes.clone(), identity, Bytes::new()));
+        let (_, log) = wal::Wal::open(shared, "wal", sizes, Some(identity)).unwrap();
+        Member::new(config, log, store::Store::new(store::Config::default()), Time(0))
     }
 
     /// The process is killed and started again.
@@ -210,7 +222,7 @@ impl Rig {
             Effect::WatchReady(stream) => self.ready.push(stream),
             Effect::Note(note) => self.notes.push(note),
             Effect::Stopped => self.is_stopped = true,
-            Effect::Send { .. } => panic!("there is nobody to send to"),
+            Effect::Send { to, message, .. } => self.sent.push((to, message)),
             Effect::Fatal(error) => panic!("{error}"),
         }
     }

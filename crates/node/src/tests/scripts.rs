@@ -122,7 +122,7 @@ impl System {
         for message in std::mem::take(&mut self.under_way) {
             let to = message.to;
             let node = self.nodes.get_mut(&to).with_context(|| format!("no node {to}"))?;
-            if let Err(error) = node.step(message) {
+            if let Err(error) = node.step(MemberId(message.from), message) {
                 writeln!(out, "{to} refuses: {error}")?;
             }
         }

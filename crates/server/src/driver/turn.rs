@@ -224,6 +224,12 @@ impl Shell {
                 tracing::info!(compact_revision = revision, "finished scheduled compaction");
             }
             Note::LeasesExpired(count) => tracing::debug!(count, "leases expired"),
+            Note::PeerRefused { from, why } => {
+                tracing::warn!(peer = %from, why, "passed over a message of another member");
+            }
+            Note::NeedsSnapshot(to) => {
+                tracing::warn!(peer = %to, "a member needs entries that are gone");
+            }
             Note::Applied(_) => {}
         }
     }

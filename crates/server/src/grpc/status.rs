@@ -150,6 +150,9 @@ pub fn row(error: OpError) -> (Code, &'static str) {
             Unavailable,
             "etcdserver: request timed out, waiting for the applied index took too long",
         ),
+        OpError::TimeoutLeaderTransfer => {
+            (Unknown, "etcdserver: request timed out, leader transfer took too long")
+        }
         OpError::Corrupt => (DataLoss, "etcdserver: corrupt cluster"),
         OpError::MemberNotFound => (NotFound, "etcdserver: member not found"),
         OpError::NotSupportedForLearner => {

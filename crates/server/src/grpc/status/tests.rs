@@ -28,6 +28,7 @@ const ALL: &[OpError] = &[
     OpError::TimeoutLeaderFail,
     OpError::TimeoutConnectionLost,
     OpError::TimeoutWaitApplied,
+    OpError::TimeoutLeaderTransfer,
     OpError::Corrupt,
     OpError::MemberNotFound,
     OpError::NotSupportedForLearner,
@@ -71,6 +72,7 @@ fn every_error_has_the_code_and_text_of_etcd() {
         TimeoutLeaderFail: Unavailable etcdserver: request timed out, possibly due to previous leader failure
         TimeoutConnectionLost: Unavailable etcdserver: request timed out, possibly due to connection lost
         TimeoutWaitApplied: Unavailable etcdserver: request timed out, waiting for the applied index took too long
+        TimeoutLeaderTransfer: Unknown etcdserver: request timed out, leader transfer took too long
         Corrupt: DataLoss etcdserver: corrupt cluster
         MemberNotFound: NotFound etcdserver: member not found
         NotSupportedForLearner: FailedPrecondition etcdserver: rpc not supported for learner
