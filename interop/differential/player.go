@@ -127,6 +127,8 @@ func (p *player) step(verb, rest string) error {
 		return nil
 	case "http":
 		return p.http(rest, true)
+	case "scrape":
+		return p.scrape()
 	case "http-status":
 		return p.http(rest, false)
 	case "repeat":

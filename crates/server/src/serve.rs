@@ -118,9 +118,7 @@ async fn accept(shell: Rc<Shell>, pages: Rc<Pages<Asks>>, bound: Bound) {
 pub(crate) fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {
     let config = &shell.config;
     let metrics = shell.metrics.clone();
-    let gates: Vec<(&str, &str, bool)> =
-        config.feature_gates.iter().map(|(name, on)| (*name, "", *on)).collect();
-    metrics.set_identity(config.member_id.0, version::SERVER, &gates);
+    metrics.set_identity(config.member_id.0, version::SERVER, &config.gates());
     Rc::new(Pages {
         ask: Asks(Rc::clone(shell)),
         metrics,

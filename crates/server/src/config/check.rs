@@ -1,8 +1,8 @@
 //! Combinations that are refused (contract §4.6), in etcd's order and words.
 
 use super::Line;
-use super::build::Config;
 use super::duration;
+use super::settings::Config;
 use super::url::Url;
 
 const ELECTION_MS_MAX: u64 = 50_000;

@@ -72,7 +72,7 @@ flags! {
     "name" Text, "default", Works, "name of this member";
     "data-dir" Text, "", Works, "folder of the data; ${name}.etcd if not given";
     "wal-dir" Text, "", Works, "folder of the write-ahead log, if it shall lie elsewhere";
-    "snapshot-count" Uint, "10000", Works, "applied entries between trims of the log";
+    "snapshot-count" Uint, "10000", NoEffect, "the log is trimmed after each flush";
     "snapshot-catchup-entries" Uint, "5000", Works, "entries kept in the log for slow followers";
     "heartbeat-interval" Uint, "100", Works, "milliseconds between heartbeats";
     "election-timeout" Uint, "1000", Works, "milliseconds without a leader before an election";
@@ -94,7 +94,7 @@ flags! {
     "grpc-keepalive-interval" Duration, "2h0m0s", Works, "time between pings to a client; 0 is off";
     "grpc-keepalive-timeout" Duration, "20s", Works, "time to wait for the answer to a ping";
     "socket-reuse-port" Bool, "false", Works, "listen with SO_REUSEPORT";
-    "socket-reuse-address" Bool, "false", Works, "listen with SO_REUSEADDR";
+    "socket-reuse-address" Bool, "false", NoEffect, "SO_REUSEADDR is always set";
     "enable-grpc-gateway" Bool, "true", NoEffect, "JSON gateway; not part of this build yet";
     "raft-read-timeout" Duration, "5s", NoEffect, "of connections between peers";
     "raft-write-timeout" Duration, "5s", NoEffect, "of connections between peers";
@@ -177,8 +177,8 @@ flags! {
     "distributed-tracing-sampling-rate" Int, "0", NoEffect, "OpenTelemetry";
     "corrupt-check-time" Duration, "0s", NoEffect, "checks between members";
     "compact-hash-check-time" Duration, "1m0s", NoEffect, "checks between members";
-    "compaction-batch-limit" Int, "0", Works, "keys looked at in one slice of a compaction";
-    "compaction-sleep-interval" Duration, "0s", Works, "pause between slices";
+    "compaction-batch-limit" Int, "0", NoEffect, "slices of a compaction are short by themselves";
+    "compaction-sleep-interval" Duration, "0s", NoEffect, "requests are served between slices";
     "watch-progress-notify-interval" Duration, "0s", Works, "time between progress notices; 0 is 10m";
     "bootstrap-defrag-threshold-megabytes" Uint, "0", NoEffect, "space is given back by itself";
     "max-learners" Int, "1", NoEffect, "learners in the cluster";

@@ -14,6 +14,8 @@ mod env;
 mod file;
 mod flags;
 mod identity;
+mod initial;
+mod settings;
 pub mod url;
 pub mod usage;
 
@@ -21,8 +23,8 @@ pub mod usage;
 mod tests;
 
 use args::Parsed;
-pub use build::{Compaction, CompactionMode, Config};
 use flags::Support;
+pub use settings::{CompactionMode, Config};
 
 /// What a start of the program leads to.
 #[derive(Debug)]

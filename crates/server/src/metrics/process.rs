@@ -11,10 +11,7 @@ impl Process {
     /// Open files and their limit.
     pub(super) fn files(&self) -> (i64, i64) {
         let used = fs::read_dir("/proc/self/fd").map(|dir| dir.count()).unwrap_or(0);
-        let limit = fs::read_to_string("/proc/self/limits").ok().and_then(|limits| {
-            let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
-            line.split_whitespace().nth(3)?.parse().ok()
-        });
+        let limit = soft_limit("Max open files").and_then(|limit| limit.parse().ok());
         (i64::try_from(used).unwrap_or(i64::MAX), limit.unwrap_or(0))
     }
 
@@ -45,6 +42,23 @@ impl Process {
                 );
             }
         }
+        let memory_max =
+            soft_limit("Max address space").map_or(0.0, |limit| limit.parse().unwrap_or(UNLIMITED));
+        line("process_virtual_memory_max_bytes", "gauge", "Limit of virtual memory.", memory_max);
+        if let Some((received, sent)) = network_bytes() {
+            line(
+                "process_network_receive_bytes_total",
+                "counter",
+                "Bytes received by the processes of this network.",
+                received,
+            );
+            line(
+                "process_network_transmit_bytes_total",
+                "counter",
+                "Bytes sent by the processes of this network.",
+                sent,
+            );
+        }
         line("process_open_fds", "gauge", "Open files.", to_f64(used));
         line("process_max_fds", "gauge", "Limit of open files.", to_f64(limit));
         text
@@ -54,6 +68,29 @@ impl Process {
 fn to_f64(value: i64) -> f64 {
     // Counts of files are far below 2^53.
     value as f64
+}
+
+/// What Go prints for a limit that is none: 2^64 - 1.
+const UNLIMITED: f64 = 18_446_744_073_709_551_615.0;
+
+/// The soft limit of a resource, as the system writes it.
+fn soft_limit(name: &str) -> Option<String> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let rest = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next().map(str::to_string)
+}
+
+/// Bytes received and sent over IP.
+fn network_bytes() -> Option<(f64, f64)> {
+    let text = fs::read_to_string("/proc/self/net/netstat").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+    let names: Vec<&str> = lines.next()?.split(' ').collect();
+    let values: Vec<&str> = lines.next()?.split(' ').collect();
+    let value = |name: &str| {
+        let at = names.iter().position(|found| *found == name)?;
+        values.get(at)?.parse::<f64>().ok()
+    };
+    Some((value("InOctets")?, value("OutOctets")?))
 }
 
 struct Stat {
