@@ -35,6 +35,8 @@ pub struct Config {
     pub request_bytes_max: usize,
     /// Unflushed bytes from which a flush is due.
     pub flush_bytes: usize,
+    /// Bytes of the log since the last flush from which a flush is due.
+    pub flush_log_bytes: u64,
     /// Age of the oldest unflushed change from which a flush is due.
     pub flush_interval: Duration,
     /// Unflushed bytes at which apply waits for the backend.
@@ -75,6 +77,7 @@ impl Config {
             pre_vote: true,
             request_bytes_max: limits::REQUEST_BYTES_MAX,
             flush_bytes: limits::FLUSH_BYTES,
+            flush_log_bytes: limits::FLUSH_LOG_BYTES,
             flush_interval: limits::FLUSH_INTERVAL,
             unflushed_bytes_max: limits::UNFLUSHED_BYTES_MAX,
             catch_up_entries: limits::CATCH_UP_ENTRIES,

@@ -14,6 +14,8 @@ pub(crate) struct Flush {
     in_flight: Option<InFlight>,
     /// Since when there is something that is not in a job.
     since: Option<Time>,
+    /// Bytes of the log since the last job was taken.
+    logged: u64,
     /// Applied index of the last durable job.
     durable: Index,
     /// Applied index of the durable job before: damage in the last job cuts back to it, so the
@@ -38,6 +40,7 @@ impl Flush {
         Flush {
             in_flight: None,
             since: None,
+            logged: 0,
             durable,
             before: Index(0),
             trimmed: Index(0),
@@ -48,6 +51,11 @@ impl Flush {
     /// Something was applied.
     pub(crate) fn changed(&mut self, now: Time) {
         self.since.get_or_insert(now);
+    }
+
+    /// So much was handed to the log.
+    pub(crate) fn logged(&mut self, bytes: u64) {
+        self.logged += bytes;
     }
 
     pub(crate) fn force(&mut self) {
@@ -75,7 +83,8 @@ impl Member {
         }
         let is_old =
             self.flush.since.is_some_and(|since| self.config.flush_interval <= now.since(since));
-        let is_large = self.config.flush_bytes <= self.store.pending().bytes;
+        let is_large = self.config.flush_bytes <= self.store.pending().bytes
+            || self.config.flush_log_bytes <= self.flush.logged;
         let is_last = self.stop == Stop::Asked && self.flush.since.is_some();
         if !is_old && !is_large && !is_last && !self.flush.forced {
             return;
@@ -87,6 +96,7 @@ impl Member {
         }
         let job = self.store.take_flush(self.conf_state());
         self.flush.since = None;
+        self.flush.logged = 0;
         let ticket = self.ticket();
         let (applied, bytes) = (job.meta.applied, pending.bytes);
         self.flush.in_flight = Some(InFlight { ticket, applied, bytes });

@@ -300,7 +300,9 @@ impl Member {
         let mut frames: Vec<wal::Frame> =
             persist.entries.into_iter().map(wal::Frame::Entry).collect();
         frames.extend(persist.hard_state.map(wal::Frame::HardState));
-        effects.push(Effect::Persist { ticket, batch: wal::Batch { frames } });
+        let batch = wal::Batch { frames };
+        self.flush.logged(batch.written_bytes());
+        effects.push(Effect::Persist { ticket, batch });
     }
 
     fn persisted(&mut self, ticket: Ticket) {

@@ -35,19 +35,29 @@ pub const WATCH_STREAM_QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const WATCH_STREAM_CONTROL_MAX: usize = 256;
 /// Values kept in memory when the flag is not given: keeps memory below etcd's on equal data.
 pub const RESIDENT_BYTES_DEFAULT: usize = 128 * 1024 * 1024;
-/// Bytes of recent records kept for watchers that catch up and for reads at older revisions:
-/// some ten thousand changes of a usual size.
+/// Most bytes of recent records kept for watchers that catch up and for reads at older
+/// revisions: tens of thousands of changes of a usual size. Fewer where there is less data, for
+/// what they save is walks over it.
 pub const RECENT_BYTES_DEFAULT: usize = 16 * 1024 * 1024;
-/// Length of a log segment: recycling one costs little and a trimmed log stays small.
-pub const WAL_SEGMENT_BYTES_DEFAULT: u64 = 16 * 1024 * 1024;
-/// Unused log segments kept for reuse: one to write next, one more for a burst of trims.
-pub const WAL_SPARES_MAX: usize = 2;
+/// Least bytes of recent records, however little data there is.
+pub const RECENT_BYTES_MIN: usize = 4 * 1024 * 1024;
+/// Length of a log segment: a new one is filled with zeros, which are bytes written for nothing,
+/// and rolling to the next one costs some syncs.
+pub const WAL_SEGMENT_BYTES_DEFAULT: u64 = 4 * 1024 * 1024;
+/// Unused log segments kept for reuse: the next ones to write, and room for a burst of trims.
+pub const WAL_SPARES_MAX: usize = 8;
+/// Unused log segments held back for a full disk: what is written between two flushes fits.
+pub const WAL_RESERVE: usize = 2;
 /// Largest batch of the log: offsets inside a segment stay below 32 bits.
 pub const WAL_BATCH_BYTES_MAX: usize = 1 << 30;
 /// Largest encoded member list in a log segment's header, which is one block.
 pub const WAL_MEMBERSHIP_BYTES_MAX: usize = 3072;
-/// Unflushed bytes from which a flush is due: large jobs write few bytes around the records.
-pub const FLUSH_BYTES: usize = 8 * 1024 * 1024;
+/// Unflushed bytes from which a flush is due: large jobs write few bytes around the records, and
+/// small ones keep little in memory.
+pub const FLUSH_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of the log since the last flush from which a flush is due: keeps the log short, so that
+/// its segments are soon written over and no new ones made.
+pub const FLUSH_LOG_BYTES: u64 = 4 * 1024 * 1024;
 /// Age of the oldest unflushed change from which a flush is due: bounds what a start replays.
 pub const FLUSH_INTERVAL: Duration = Duration::from_secs(2);
 /// Unflushed bytes at which apply waits for the backend: they cannot be evicted from memory.

@@ -90,6 +90,13 @@ pub struct Batch {
     pub frames: Vec<Frame>,
 }
 
+impl Batch {
+    /// Bytes that the batch takes in the log: whole blocks.
+    pub fn written_bytes(&self) -> u64 {
+        (crate::frame::encoded_len(self) as u64).next_multiple_of(crate::BLOCK)
+    }
+}
+
 /// Smallest segment on a small disk.
 const SEGMENT_BYTES_MIN: u64 = 1024 * 1024;
 
@@ -116,7 +123,7 @@ impl WalConfig {
             segment_bytes: types::limits::WAL_SEGMENT_BYTES_DEFAULT,
             seed,
             spares_max: types::limits::WAL_SPARES_MAX,
-            reserve: 1,
+            reserve: types::limits::WAL_RESERVE,
             #[cfg(any(test, feature = "mutants"))]
             mutant: None,
         }

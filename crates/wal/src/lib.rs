@@ -7,7 +7,8 @@
 //!
 //! ```text
 //!   recover ── reads all segments, decides: whole, cut the last batch, or refuse
-//!   writer  ── appends, rolls to the next segment, trims and recycles
+//!   open    ── makes a log, or opens one    writer ── appends and trims
+//!   spares  ── segments before and after their use: allocated, named, recycled
 //!   reader  ── reads old entries by index, from any thread
 //!   segment ── header and names of segments      frame ── frames and batches
 //! ```
@@ -18,10 +19,12 @@ mod error;
 mod frame;
 pub mod fuzz;
 mod mutant;
+mod open;
 mod reader;
 mod recover;
 mod repair;
 mod segment;
+mod spares;
 mod tail;
 mod writer;
 

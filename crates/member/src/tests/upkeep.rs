@@ -34,6 +34,20 @@ fn what_is_old_is_flushed_and_the_log_let_go_but_for_two_flushes() {
 }
 
 #[test]
+fn a_log_that_small_writes_made_long_is_flushed_and_let_go() {
+    let mut config = Config::new(MEMBER, super::rig::CLUSTER, 1);
+    config.flush_log_bytes = 256 * 1024;
+    let mut rig = Rig::with(config, store::Config::default());
+    for at in 0..400 {
+        rig.put("k", &format!("{at}")).unwrap();
+    }
+    // Each put takes a block of 4 KiB, so 64 of them are as many bytes of log as a flush needs.
+    assert!(5 <= rig.flushes, "{} flushes of 400 blocks of log", rig.flushes);
+    let (last, applied) = (rig.trims.last().expect("the log was trimmed").0, 400);
+    assert!(applied - 256 <= last, "trimmed up to {last}: all but the last two flushes");
+}
+
+#[test]
 fn a_cold_record_is_fetched_before_the_entry_that_reads_it() {
     let mut rig = Rig::with(Config::new(MEMBER, super::rig::CLUSTER, 1), small());
     rig.put("a", "1").unwrap();

@@ -211,6 +211,7 @@ fn member_config(config: &Config, bytes: u64, boot: u64) -> member::Config {
     // A small disk has a small reserve, which a job must fit.
     let part = usize::try_from(bytes / 32).unwrap_or(usize::MAX);
     made.flush_bytes = made.flush_bytes.min(part);
+    made.flush_log_bytes = made.flush_log_bytes.min(bytes / 32);
     made.progress_interval = config.progress_interval;
     made
 }
