@@ -5,7 +5,7 @@
 
 use crate::keyspace::Keyspace;
 use crate::kv;
-use std::collections::VecDeque;
+use crate::slots::SlotQueue;
 use types::{OpError, Revision};
 
 /// Which slots compaction has to look at.
@@ -13,7 +13,7 @@ use types::{OpError, Revision};
 pub(crate) struct Scrub {
     /// By main revision of the change. A slot may have been freed, or used again, since: looking
     /// at it once more is harmless.
-    queue: VecDeque<(i64, u32)>,
+    queue: SlotQueue,
     /// Slots with a tombstone exactly at the compacted revision: kept until the next compaction.
     kept: Vec<u32>,
     /// The part of `kept` that the running compaction still has to look at.
@@ -22,30 +22,27 @@ pub(crate) struct Scrub {
 
 impl Scrub {
     pub(crate) fn push(&mut self, main: i64, slot: u32) {
-        self.queue.push_back((main, slot));
+        self.queue.push(main, slot);
     }
 
     fn next(&mut self, compacted: i64) -> Option<u32> {
         if let Some(slot) = self.due.pop() {
             return Some(slot);
         }
-        self.queue.pop_front_if(|(main, _)| *main <= compacted).map(|(_, slot)| slot)
+        self.queue.pop_upto(compacted)
     }
 
     fn is_done(&self, compacted: i64) -> bool {
-        self.due.is_empty() && self.queue.front().is_none_or(|(main, _)| compacted < *main)
+        self.due.is_empty() && self.queue.front().is_none_or(|main| compacted < main)
     }
 
     /// Gives back what a long history took.
     fn shrink(&mut self) {
-        if self.queue.len() < self.queue.capacity() / 4 {
-            self.queue.shrink_to(2 * self.queue.len());
-        }
         self.due.shrink_to(0);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.queue.capacity() * 16 + (self.kept.capacity() + self.due.capacity()) * 4
+        self.queue.memory_bytes() + (self.kept.capacity() + self.due.capacity()) * 4
     }
 }
 
@@ -93,16 +90,15 @@ impl Keyspace {
     fn scrub_slot(&mut self, slot: u32, dropped: &mut Vec<Revision>) {
         let compacted = self.compacted;
         let entry = self.slab.get_mut(slot);
-        let past = entry.past();
-        let old = past.partition_point(|version| version.main <= compacted);
+        let past = entry.past_upto(compacted);
         let newest_is_old = entry.newest.main <= compacted;
-        let last = if newest_is_old { Some(&entry.newest) } else { past[..old].last() };
+        let last = if newest_is_old { Some(&entry.newest) } else { past.last() };
         let Some(last) = last.filter(|last| last.main != 0) else { return };
         let is_dead = last.is_tombstone() && last.main < compacted;
         if last.is_tombstone() && !is_dead {
             self.scrub.kept.push(slot);
         }
-        let gone = if newest_is_old || is_dead { old } else { old - 1 };
+        let gone = if newest_is_old || is_dead { past.len() } else { past.len() - 1 };
         dropped.extend(past[..gone].iter().map(super::slab::Version::revision));
         entry.drop_past(gone);
         if newest_is_old && is_dead {

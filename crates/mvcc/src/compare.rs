@@ -46,7 +46,7 @@ impl Keyspace {
             CompareTarget::Mod(given) => version.main.cmp(given),
             CompareTarget::Lease(given) => version.lease.cmp(given),
             CompareTarget::Unknown => Ordering::Equal,
-            CompareTarget::Value(given) => match self.item(visit.entry, version) {
+            CompareTarget::Value(given) => match self.item(visit.entry, &version) {
                 Item::Resident(record) => kv::value(&record).cmp(given),
                 Item::Cold { revision, .. } => {
                     unreachable!("the caller warms what needs_for_compare names: {revision}")

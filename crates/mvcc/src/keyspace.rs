@@ -151,7 +151,7 @@ impl Keyspace {
     /// The numbers of the key's newest version, if the key exists.
     pub fn meta(&self, key: &[u8]) -> Option<Meta> {
         let entry = self.entry_at(self.tree.find(key)?);
-        entry.visible_at(self.revision).map(Meta::of)
+        entry.visible_at(self.revision).map(|version| Meta::of(&version))
     }
 
     /// The key's version at a revision (contract: `Compacted` and `FutureRevision`), if the key
@@ -169,7 +169,7 @@ impl Keyspace {
 
     pub(crate) fn visible(&self, key: &[u8], at: i64) -> Option<Stored> {
         let entry = self.entry_at(self.tree.find(key)?);
-        entry.visible_at(at).map(|version| self.stored(entry, version))
+        entry.visible_at(at).map(|version| self.stored(entry, &version))
     }
 
     pub(crate) fn stored(&self, entry: &Entry, version: &Version) -> Stored {

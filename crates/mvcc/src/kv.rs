@@ -77,7 +77,7 @@ pub fn value_len(len: usize, key_len: usize, numbers: &Numbers) -> usize {
         .unwrap_or(0)
 }
 
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;
@@ -124,7 +124,7 @@ pub fn encode_tombstone(key: &[u8]) -> Bytes {
     encode(key, &Numbers::default(), &[])
 }
 
-fn take_varint(kv: &[u8], at: &mut usize) -> Result<u64, Malformed> {
+pub(crate) fn take_varint(kv: &[u8], at: &mut usize) -> Result<u64, Malformed> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let byte = *kv.get(*at).ok_or(Malformed)?;

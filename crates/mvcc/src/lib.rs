@@ -3,7 +3,7 @@
 //! ```text
 //!            key ──► index (B+ tree, live keys counted per subtree) ──► slot
 //!                                                                        │
-//!   slot ──► entry { newest version + its record, or cold } ──► past versions (oldest first)
+//!   slot ──► entry { newest version + its record, or cold } ──► past versions (a few bytes each)
 //!                                                                        │
 //!   revision ──► recent ring of records (bounded) ··· older ones: backend, read by revision
 //! ```
@@ -21,6 +21,7 @@
 
 mod compact;
 mod compare;
+mod history;
 mod index;
 mod keyspace;
 pub mod kv;
@@ -30,6 +31,7 @@ mod recent;
 mod resident;
 mod restore;
 mod slab;
+mod slots;
 mod write;
 
 pub use compact::Progress;

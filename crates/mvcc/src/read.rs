@@ -19,7 +19,7 @@ pub(crate) struct Visit<'a> {
     pub(crate) pos: Pos,
     pub(crate) entry: &'a Entry,
     /// The version visible at the walk's revision.
-    pub(crate) version: &'a Version,
+    pub(crate) version: Version,
 }
 
 impl Keyspace {
@@ -41,7 +41,7 @@ impl Keyspace {
             return Vec::new();
         }
         let found = self.select(op, at);
-        let items = found.iter().map(|visit| self.item(visit.entry, visit.version));
+        let items = found.iter().map(|visit| self.item(visit.entry, &visit.version));
         items.filter_map(cold_revision).collect()
     }
 
@@ -57,7 +57,7 @@ impl Keyspace {
             let expected = usize::try_from(count).unwrap_or(usize::MAX).min(fetch_max(op));
             outcome.items.reserve_exact(expected);
             self.walk(&op.range, at, fetch_max(op), |visit| {
-                outcome.items.push(self.item(visit.entry, visit.version));
+                outcome.items.push(self.item(visit.entry, &visit.version));
             });
             outcome.more = cut(&mut outcome.items, op.limit);
             return Ok(outcome);
@@ -68,7 +68,7 @@ impl Keyspace {
         outcome.items = if op.keys_only {
             self.keys_only(&found, op.sort_target)
         } else {
-            found.iter().map(|visit| self.item(visit.entry, visit.version)).collect()
+            found.iter().map(|visit| self.item(visit.entry, &visit.version)).collect()
         };
         Ok(outcome)
     }
@@ -77,7 +77,7 @@ impl Keyspace {
     fn select(&self, op: &RangeOp, at: i64) -> Vec<Visit<'_>> {
         let mut found = Vec::new();
         self.walk(&op.range, at, fetch_max(op), |visit| {
-            if passes(op, visit.version) {
+            if passes(op, &visit.version) {
                 found.push(visit);
             }
         });
@@ -89,7 +89,7 @@ impl Keyspace {
         let descend = op.sort_order == SortOrder::Descend;
         let direct = |order: Ordering| if descend { order.reverse() } else { order };
         let by_number = |found: &mut [Visit<'_>], number: fn(&Version) -> i64| {
-            found.sort_by(|a, b| direct(number(a.version).cmp(&number(b.version))));
+            found.sort_by(|a, b| direct(number(&a.version).cmp(&number(&b.version))));
         };
         match op.sort_target {
             SortTarget::Key if descend => found.reverse(),
@@ -110,7 +110,7 @@ impl Keyspace {
     }
 
     fn value_of(&self, visit: &Visit<'_>) -> Bytes {
-        match self.item(visit.entry, visit.version) {
+        match self.item(visit.entry, &visit.version) {
             Item::Resident(record) => kv::value(&record),
             Item::Cold { revision, .. } => {
                 unreachable!("the caller warms what needs_for_range names: {revision}")
@@ -124,7 +124,7 @@ impl Keyspace {
         let (mut buffer, mut ends) = (Vec::new(), Vec::with_capacity(found.len()));
         for visit in found {
             let (prefix, suffix) = self.tree.key(visit.pos);
-            let mut numbers = numbers(visit.version);
+            let mut numbers = numbers(&visit.version);
             if target != SortTarget::Value {
                 numbers.lease = 0;
             }
@@ -227,7 +227,7 @@ impl Keyspace {
             }
             let entry = self.entry_at(pos);
             if entry.is_live() {
-                visit(Visit { pos, entry, version: &entry.newest });
+                visit(Visit { pos, entry, version: entry.newest });
                 done += 1;
                 left -= 1;
             }

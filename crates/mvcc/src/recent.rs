@@ -5,7 +5,11 @@ use crate::keyspace::Keyspace;
 use crate::kv;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use types::limits::RECENT_BYTES_MIN;
 use types::{KeyRange, Record, Revision};
+
+/// Of so many bytes of newest records in memory the ring may take one.
+const DATA_PER_RECENT_BYTE: usize = 4;
 
 /// One record with what it did to the number of live keys.
 #[derive(Debug)]
@@ -40,6 +44,8 @@ pub(crate) struct Ring {
     from: i64,
     bytes: usize,
     bytes_max: usize,
+    /// The bound at present: no more than `bytes_max`.
+    bound: usize,
     /// Bytes of the records above `flushed`.
     unflushed: usize,
     flushed: i64,
@@ -47,13 +53,27 @@ pub(crate) struct Ring {
 
 impl Ring {
     pub(crate) fn new(from: i64, bytes_max: usize) -> Ring {
-        Ring { records: VecDeque::new(), from, bytes: 0, bytes_max, unflushed: 0, flushed: 0 }
+        Ring {
+            records: VecDeque::new(),
+            from,
+            bytes: 0,
+            bytes_max,
+            bound: bytes_max.min(RECENT_BYTES_MIN),
+            unflushed: 0,
+            flushed: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, recent: Recent) {
         self.bytes += recent.bytes();
         self.unflushed += recent.kv.len();
         self.records.push_back(recent);
+    }
+
+    /// So much data is there: what the ring saves is walks over it, and reads of it.
+    pub(crate) fn fit(&mut self, resident_bytes: usize) {
+        let part = resident_bytes / DATA_PER_RECENT_BYTE;
+        self.bound = part.max(RECENT_BYTES_MIN).min(self.bytes_max);
     }
 
     /// Records up to a main revision are in the backend.
@@ -63,11 +83,12 @@ impl Ring {
         self.unflushed -= newly.map(|recent| recent.kv.len()).sum::<usize>();
         self.flushed = main;
         self.trim(main);
+        self.shrink();
     }
 
     /// Drops the oldest flushed records until the bound holds.
     pub(crate) fn trim(&mut self, flushed: i64) {
-        while self.bytes > self.bytes_max {
+        while self.bytes > self.bound {
             let Some(oldest) = self.records.front().filter(|oldest| oldest.main <= flushed) else {
                 return;
             };
@@ -77,6 +98,13 @@ impl Ring {
             }
             self.from = oldest.main + 1;
             self.records.pop_front();
+        }
+    }
+
+    /// Gives back what a burst took.
+    fn shrink(&mut self) {
+        if self.records.len() < self.records.capacity() / 4 {
+            self.records.shrink_to(2 * self.records.len());
         }
     }
 
@@ -154,5 +182,30 @@ impl Keyspace {
     /// Bytes of the records that are not yet reported flushed.
     pub fn unflushed_bytes(&self) -> usize {
         self.recent.unflushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_grows_with_the_data_up_to_its_bound() {
+        const MIB: usize = 1024 * 1024;
+        let kv = Bytes::from(vec![0; 1000]);
+        let mut ring = Ring::new(0, 16 * MIB);
+        for (data, expected) in [(0, 4), (8 * MIB, 4), (40 * MIB, 10), (1000 * MIB, 16), (0, 4)] {
+            ring.fit(data);
+            for _ in 0..20_000 {
+                let main = ring.flushed + 1;
+                let (kv, delta) = (kv.clone(), 0);
+                ring.push(Recent { main, sub: 0, tombstone: false, delta, kv });
+                ring.flushed(main);
+            }
+            let held = ring.bytes;
+            let near = (expected * MIB - 2000)..=(expected * MIB);
+            assert!(near.contains(&held), "{held} bytes beside {data} bytes of data");
+        }
+        assert!(ring.memory_bytes() < 5 * MIB, "what a larger ring took is given back");
     }
 }

@@ -138,7 +138,7 @@ impl Keyspace {
     pub fn needs_for_keys(&self, range: &KeyRange) -> Vec<Revision> {
         let mut cold = Vec::new();
         self.walk(range, self.revision, usize::MAX, |visit| {
-            if let Item::Cold { revision, .. } = self.item(visit.entry, visit.version) {
+            if let Item::Cold { revision, .. } = self.item(visit.entry, &visit.version) {
                 cold.push(revision);
             }
         });

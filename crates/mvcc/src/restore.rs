@@ -66,6 +66,7 @@ impl Restore {
         let place = self.keyspace.tree.locate(key);
         // A copy of its own: what was fed may be a slice of a large read buffer.
         self.keyspace.advance(key, place, version, Bytes::copy_from_slice(&record.kv));
+        self.keyspace.recent.fit(self.keyspace.resident.bytes());
         self.keyspace.recent.trim(i64::MAX);
         self.keyspace.evict(usize::MAX);
         Ok(())

@@ -1,5 +1,6 @@
 //! Where the entries of the keys lie: numbered slots in chunks, so that growing copies nothing.
 
+use crate::history::Past;
 use bytes::Bytes;
 use types::Revision;
 
@@ -30,14 +31,14 @@ impl Version {
     }
 }
 
-/// One key. Invariant: `past` and then `newest` ascend by revision.
+/// One key. Invariant: `past` hangs on `newest`, and is older.
 #[derive(Default, Debug)]
 pub(crate) struct Entry {
     pub(crate) newest: Version,
     /// The newest version's record, unless it is cold. A tombstone's is always here.
     pub(crate) record: Option<Bytes>,
-    #[expect(clippy::box_collection, reason = "most keys have no past: one word in each entry")]
-    past: Option<Box<Vec<Version>>>,
+    /// Versions before the newest; most keys have none.
+    past: Option<Box<Past>>,
 }
 
 impl Entry {
@@ -46,22 +47,21 @@ impl Entry {
         Entry { newest, record: Some(record), past: None }
     }
 
-    /// Versions before the newest, oldest first.
-    pub(crate) fn past(&self) -> &[Version] {
-        self.past.as_deref().map_or(&[], Vec::as_slice)
+    /// Versions before the newest with `main <= at`, oldest first.
+    pub(crate) fn past_upto(&self, at: i64) -> Vec<Version> {
+        self.past.as_ref().map_or_else(Vec::new, |past| past.upto(&self.newest, at))
     }
 
     /// The newest version with `main <= at`, tombstones included.
-    pub(crate) fn version_at(&self, at: i64) -> Option<&Version> {
+    pub(crate) fn version_at(&self, at: i64) -> Option<Version> {
         if self.newest.main <= at {
-            return Some(&self.newest);
+            return Some(self.newest);
         }
-        let past = self.past();
-        past[..past.partition_point(|version| version.main <= at)].last()
+        self.past.as_ref()?.version_at(&self.newest, at)
     }
 
     /// The version visible at a revision.
-    pub(crate) fn visible_at(&self, at: i64) -> Option<&Version> {
+    pub(crate) fn visible_at(&self, at: i64) -> Option<Version> {
         self.version_at(at).filter(|version| !version.is_tombstone())
     }
 
@@ -70,29 +70,22 @@ impl Entry {
     }
 
     pub(crate) fn push(&mut self, version: Version) {
-        let before = std::mem::replace(&mut self.newest, version);
-        let past = self.past.get_or_insert_default();
-        if past.len() == past.capacity() {
-            past.reserve_exact(1 + past.len() / 2);
-        }
-        past.push(before);
+        self.past.get_or_insert_default().push(&self.newest, &version);
+        self.newest = version;
     }
 
     /// Drops the oldest past versions.
     pub(crate) fn drop_past(&mut self, count: usize) {
-        if let Some(past) = &mut self.past {
-            past.drain(..count);
-            if past.is_empty() {
-                self.past = None;
-            } else if past.len() * 4 < past.capacity() {
-                past.shrink_to_fit();
-            }
+        let count = u32::try_from(count).expect("fewer than 2^32 versions fit in memory");
+        if let Some(past) = &mut self.past
+            && past.drop_oldest(&self.newest, count)
+        {
+            self.past = None;
         }
     }
 
     fn heap_bytes(&self) -> usize {
-        let past = self.past.as_ref();
-        past.map_or(0, |past| size_of::<Vec<Version>>() + past.capacity() * size_of::<Version>())
+        self.past.as_ref().map_or(0, |past| size_of::<Past>() + past.heap_bytes())
     }
 }
 

@@ -138,6 +138,7 @@ impl WriteTxn<'_> {
         keyspace.revision = keyspace.newest();
         let changes = std::mem::take(&mut keyspace.pending);
         if !changes.is_empty() {
+            keyspace.recent.fit(keyspace.resident.bytes());
             keyspace.recent.trim(keyspace.resident.flushed);
             keyspace.evict(EVICTION_STEPS_PER_COMMIT);
         }
@@ -177,7 +178,7 @@ impl Keyspace {
         let is_own = prev.as_ref().is_some_and(|prev| prev.meta.modified.main == version.main);
         let at_begin = place.ok().filter(|_| is_own || prev.is_none()).and_then(|pos| {
             let entry = self.entry_at(pos);
-            entry.visible_at(self.revision).map(|before| self.stored(entry, before))
+            entry.visible_at(self.revision).map(|before| self.stored(entry, &before))
         });
         let before = if is_own || prev.is_none() { at_begin } else { prev };
         let record_of = Record {
