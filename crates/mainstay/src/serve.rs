@@ -30,6 +30,7 @@ pub(crate) fn run(args: &[OsString], greet: bool) -> ExitCode {
             ExitCode::from(1)
         }
         Start::Serve(config, lines) => {
+            keep_pages_small();
             let (outputs, json) = (&config.log_outputs, config.log_json);
             if let Err(why) = server::log::init(outputs, &config.log_level, json) {
                 let _ = writeln!(std::io::stderr(), "{why}");
@@ -45,6 +46,12 @@ pub(crate) fn run(args: &[OsString], greet: bool) -> ExitCode {
             }
         }
     }
+}
+
+/// Asks the kernel for no huge pages: most of each would lie idle between small records and the
+/// buffers of connections. Without it the server only takes more memory.
+fn keep_pages_small() {
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Ends by a signal as if it had never been caught, so that a supervisor sees what happened.
