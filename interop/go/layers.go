@@ -114,19 +114,32 @@ func increments(b *bench, times int) error {
 	return nil
 }
 
-func election(b *bench) error {
+// elected lets two stand for election: the first leads, and what comes of the second is told through won.
+func elected(b *bench) (first, second *concurrency.Election, won chan error, end func(), err error) {
 	one, two, err := sessions(b)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	end = func() {
+		one.Close()
+		two.Close()
+	}
+	first, second = concurrency.NewElection(one, "election"), concurrency.NewElection(two, "election")
+	if err := first.Campaign(b.ctx, "first"); err != nil {
+		end()
+		return nil, nil, nil, nil, err
+	}
+	won = make(chan error, 1)
+	go func() { won <- second.Campaign(b.ctx, "second") }()
+	return first, second, won, end, nil
+}
+
+func election(b *bench) error {
+	first, second, won, end, err := elected(b)
 	if err != nil {
 		return err
 	}
-	defer one.Close()
-	defer two.Close()
-	first, second := concurrency.NewElection(one, "election"), concurrency.NewElection(two, "election")
-	if err := first.Campaign(b.ctx, "first"); err != nil {
-		return err
-	}
-	won := make(chan error, 1)
-	go func() { won <- second.Campaign(b.ctx, "second") }()
+	defer end()
 	watching, stop := context.WithCancel(b.ctx)
 	defer stop()
 	observed := second.Observe(watching)
@@ -154,18 +167,11 @@ func keyless(answer *clientv3.GetResponse) string {
 }
 
 func electionRestart(b *bench) error {
-	one, two, err := sessions(b)
+	first, _, won, end, err := elected(b)
 	if err != nil {
 		return err
 	}
-	defer one.Close()
-	defer two.Close()
-	first, second := concurrency.NewElection(one, "election"), concurrency.NewElection(two, "election")
-	if err := first.Campaign(b.ctx, "first"); err != nil {
-		return err
-	}
-	won := make(chan error, 1)
-	go func() { won <- second.Campaign(b.ctx, "second") }()
+	defer end()
 	// A write that is under way at the stop may fail, on etcd too: both stand for election first.
 	if err := candidates(b, "election/", 2); err != nil {
 		return err

@@ -50,19 +50,22 @@ func leaseRevoke(b *bench) error {
 		same("second revoke", errors.Is(again, rpctypes.ErrLeaseNotFound), true))
 }
 
-func leaseKeepAlive(b *bench) error {
-	lease, err := b.client.Grant(b.ctx, 2)
+// kept grants a lease that has the key l/a and keeps it alive.
+func kept(b *bench, ttl int64) (*clientv3.LeaseGrantResponse, <-chan *clientv3.LeaseKeepAliveResponse, error) {
+	lease, err := b.client.Grant(b.ctx, ttl)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if _, err := b.client.Put(b.ctx, "l/a", "1", clientv3.WithLease(lease.ID)); err != nil {
-		return err
+		return nil, nil, err
 	}
 	beats, err := b.client.KeepAlive(b.ctx, lease.ID)
-	if err != nil {
-		return err
-	}
-	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {
+	return lease, beats, err
+}
+
+// beat takes keep-alives for a while; they must not end.
+func beat(b *bench, beats <-chan *clientv3.LeaseKeepAliveResponse, length time.Duration) error {
+	for until := time.Now().Add(length); time.Now().Before(until); {
 		select {
 		case beat := <-beats:
 			if beat == nil {
@@ -71,6 +74,17 @@ func leaseKeepAlive(b *bench) error {
 		case <-b.ctx.Done():
 			return errors.New("no keep-alive came back")
 		}
+	}
+	return nil
+}
+
+func leaseKeepAlive(b *bench) error {
+	_, beats, err := kept(b, 2)
+	if err != nil {
+		return err
+	}
+	if err := beat(b, beats, 5*time.Second); err != nil {
+		return err
 	}
 	kept, err := b.client.Get(b.ctx, "l/a")
 	if err != nil {
@@ -101,14 +115,7 @@ func leaseEnds(b *bench) error {
 }
 
 func leaseRestart(b *bench) error {
-	lease, err := b.client.Grant(b.ctx, 5)
-	if err != nil {
-		return err
-	}
-	if _, err := b.client.Put(b.ctx, "l/a", "1", clientv3.WithLease(lease.ID)); err != nil {
-		return err
-	}
-	beats, err := b.client.KeepAlive(b.ctx, lease.ID)
+	lease, beats, err := kept(b, 5)
 	if err != nil {
 		return err
 	}
@@ -117,15 +124,8 @@ func leaseRestart(b *bench) error {
 	if err := b.server.start(); err != nil {
 		return err
 	}
-	for until := time.Now().Add(7 * time.Second); time.Now().Before(until); {
-		select {
-		case beat := <-beats:
-			if beat == nil {
-				return errors.New("the keep-alive ended")
-			}
-		case <-b.ctx.Done():
-			return errors.New("no keep-alive came back")
-		}
+	if err := beat(b, beats, 7*time.Second); err != nil {
+		return err
 	}
 	kept, err := b.client.TimeToLive(b.ctx, lease.ID, clientv3.WithAttachedKeys())
 	if err != nil {

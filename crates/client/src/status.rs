@@ -38,26 +38,8 @@ impl Code {
 
     /// The name that gRPC for Go prints.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 17] = [
-            "OK",
-            "Canceled",
-            "Unknown",
-            "InvalidArgument",
-            "DeadlineExceeded",
-            "NotFound",
-            "AlreadyExists",
-            "PermissionDenied",
-            "ResourceExhausted",
-            "FailedPrecondition",
-            "Aborted",
-            "OutOfRange",
-            "Unimplemented",
-            "Internal",
-            "Unavailable",
-            "DataLoss",
-            "Unauthenticated",
-        ];
-        usize::try_from(self.0).ok().and_then(|code| NAMES.get(code).copied()).unwrap_or("Unknown")
+        let name = usize::try_from(self.0).ok().and_then(|code| proto::code::NAMES.get(code));
+        name.copied().unwrap_or("Unknown")
     }
 }
 

@@ -92,14 +92,6 @@ impl Config {
         limits::REQUEST_TIMEOUT_BASE + 2 * self.election
     }
 
-    /// The smallest TTL of a lease, in seconds: an election must fit in.
-    pub fn lease_ttl_min(&self) -> i64 {
-        let heartbeat_ms = self.heartbeat.as_millis().max(1);
-        let ticks = self.election.as_millis() / heartbeat_ms;
-        let least_ms = (3 * ticks / 2) * heartbeat_ms;
-        i64::try_from(least_ms.div_ceil(1000)).unwrap_or(i64::MAX)
-    }
-
     /// The members of a new cluster.
     pub(crate) fn founders(&self) -> Vec<Founder> {
         if self.founders.is_empty() {

@@ -155,7 +155,7 @@ impl Member {
         if self.disk_full {
             return self.reply(id, Err(OpError::NoSpace), effects);
         }
-        let ttl = ttl.max(self.config.lease_ttl_min());
+        let ttl = lease::granted_ttl(ttl, self.config.heartbeat, self.config.election);
         let lease = self.lease_id(lease).0;
         let body = etcdserverpb::LeaseGrantRequest { ttl, id: lease }.encode_to_vec();
         self.propose(now, id, deadline, Kind::LeaseGrant, body.into(), effects);

@@ -1,7 +1,7 @@
 //! etcd's v3 protobuf messages, and the codec of log entries.
 //!
 //! `log` takes log entries apart, `wire` reads requests into `types` without copying, `request`
-//! does both for what a log entry asks.
+//! does both for what a log entry asks; `code` names the codes of gRPC.
 //!
 //! `generated/` is written by `cargo xtask codegen` from `proto/*.proto` and checked in.
 
@@ -45,6 +45,7 @@ pub mod logpb;
 #[allow(missing_docs, clippy::all, clippy::allow_attributes, reason = "generated")]
 pub mod peerpb;
 
+pub mod code;
 pub mod log;
 pub mod request;
 pub mod wire;

@@ -93,21 +93,16 @@ fn of(
 }
 
 fn expected_range(m: pb::RangeRequest) -> RangeOp {
-    let orders = [SortOrder::None, SortOrder::Ascend, SortOrder::Descend];
-    let targets = [
-        SortTarget::Key,
-        SortTarget::Version,
-        SortTarget::Create,
-        SortTarget::Mod,
-        SortTarget::Value,
-    ];
     let nth = |n: i32| usize::try_from(n).unwrap_or(usize::MAX);
     RangeOp {
         range: KeyRange::new(m.key, m.range_end),
         limit: m.limit,
         revision: m.revision,
-        sort_order: orders.get(nth(m.sort_order)).copied().unwrap_or(SortOrder::Unknown),
-        sort_target: targets.get(nth(m.sort_target)).copied().unwrap_or(SortTarget::Unknown),
+        sort_order: SortOrder::ALL.get(nth(m.sort_order)).copied().unwrap_or(SortOrder::Unknown),
+        sort_target: SortTarget::ALL
+            .get(nth(m.sort_target))
+            .copied()
+            .unwrap_or(SortTarget::Unknown),
         serializable: m.serializable,
         keys_only: m.keys_only,
         count_only: m.count_only,

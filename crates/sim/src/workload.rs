@@ -154,14 +154,6 @@ impl Workload<'_> {
     fn range_op(&mut self) -> RangeOp {
         let (key, end) = self.interval();
         let revision = self.oracle.model.revision();
-        let orders = [SortOrder::None, SortOrder::Ascend, SortOrder::Descend];
-        let targets = [
-            SortTarget::Key,
-            SortTarget::Version,
-            SortTarget::Create,
-            SortTarget::Mod,
-            SortTarget::Value,
-        ];
         let mut op = RangeOp { range: KeyRange::new(key, end), ..RangeOp::default() };
         if self.rng.chance(30) {
             op.revision = self.rng.signed((revision - 20).max(1), revision + 1);
@@ -170,8 +162,8 @@ impl Workload<'_> {
             op.limit = self.rng.signed(1, 5);
         }
         if self.rng.chance(20) {
-            op.sort_order = self.rng.pick(&orders);
-            op.sort_target = self.rng.pick(&targets);
+            op.sort_order = self.rng.pick(&SortOrder::ALL);
+            op.sort_target = self.rng.pick(&SortTarget::ALL);
         }
         if self.rng.chance(10) {
             op.min_mod_revision = self.rng.signed(0, revision);

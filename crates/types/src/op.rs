@@ -30,6 +30,11 @@ pub enum SortOrder {
     Unknown,
 }
 
+impl SortOrder {
+    /// The orders that a request may name, by their numbers.
+    pub const ALL: [SortOrder; 3] = [SortOrder::None, SortOrder::Ascend, SortOrder::Descend];
+}
+
 /// What a range's answer is ordered by.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SortTarget {
@@ -46,6 +51,17 @@ pub enum SortTarget {
     Value,
     /// A number outside the enum; refused at the edge.
     Unknown,
+}
+
+impl SortTarget {
+    /// The targets that a request may name, by their numbers.
+    pub const ALL: [SortTarget; 5] = [
+        SortTarget::Key,
+        SortTarget::Version,
+        SortTarget::Create,
+        SortTarget::Mod,
+        SortTarget::Value,
+    ];
 }
 
 /// Read an interval (contract: Range).

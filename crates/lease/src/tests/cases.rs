@@ -31,11 +31,13 @@ fn due(expiry: &mut Expiry, now: Time) -> Vec<i64> {
 
 #[test]
 fn the_smallest_ttl_is_one_and_a_half_election_timeouts_in_whole_seconds() {
-    assert_eq!(ttl_min(Duration::from_millis(1000)), 2);
-    assert_eq!(ttl_min(Duration::from_millis(2000)), 3);
-    assert_eq!(ttl_min(Duration::from_millis(500)), 1);
-    let granted: Vec<i64> =
-        [-1, 0, 1, 2, 60].map(|ttl| granted_ttl(ttl, Duration::from_secs(1))).into();
+    let ms = Duration::from_millis;
+    for (heartbeat, election, least) in
+        [(100, 1_000, 2), (100, 2_000, 3), (100, 500, 1), (300, 1_000, 2), (700, 1_500, 3)]
+    {
+        assert_eq!(ttl_min(ms(heartbeat), ms(election)), least, "{heartbeat} {election}");
+    }
+    let granted = [-1, 0, 1, 2, 60].map(|ttl| granted_ttl(ttl, ms(100), ms(1_000)));
     assert_eq!(granted, [2, 2, 2, 2, 60]);
 }
 

@@ -76,22 +76,14 @@ fn put(code: [u8; 4]) -> Op {
 }
 
 fn range_op(code: [u8; 7]) -> RangeOp {
-    let orders = [SortOrder::None, SortOrder::Ascend, SortOrder::Descend];
-    let targets = [
-        SortTarget::Key,
-        SortTarget::Version,
-        SortTarget::Create,
-        SortTarget::Mod,
-        SortTarget::Value,
-    ];
     let filter = |bit: u8| if code[6] & bit == 0 { 0 } else { i64::from(code[6] >> 4) * 3 };
     RangeOp {
         range: range(code[0], code[1]),
         limit: [0, -1, 1, 2, 3, 7, i64::MAX, 0][usize::from(code[3] % 8)],
         // Relative: see `Pair::revision`.
         revision: i64::from(code[2]),
-        sort_order: orders[usize::from(code[4] % 3)],
-        sort_target: targets[usize::from(code[4] / 3 % 5)],
+        sort_order: SortOrder::ALL[usize::from(code[4] % 3)],
+        sort_target: SortTarget::ALL[usize::from(code[4] / 3 % 5)],
         serializable: false,
         keys_only: code[5] % 4 == 1,
         count_only: code[5] % 8 == 2,

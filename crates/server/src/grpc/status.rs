@@ -54,25 +54,7 @@ impl Code {
 
     /// The name as Go prints it.
     pub fn name(self) -> &'static str {
-        match self {
-            Code::Ok => "OK",
-            Code::Canceled => "Canceled",
-            Code::Unknown => "Unknown",
-            Code::InvalidArgument => "InvalidArgument",
-            Code::DeadlineExceeded => "DeadlineExceeded",
-            Code::NotFound => "NotFound",
-            Code::AlreadyExists => "AlreadyExists",
-            Code::PermissionDenied => "PermissionDenied",
-            Code::ResourceExhausted => "ResourceExhausted",
-            Code::FailedPrecondition => "FailedPrecondition",
-            Code::Aborted => "Aborted",
-            Code::OutOfRange => "OutOfRange",
-            Code::Unimplemented => "Unimplemented",
-            Code::Internal => "Internal",
-            Code::Unavailable => "Unavailable",
-            Code::DataLoss => "DataLoss",
-            Code::Unauthenticated => "Unauthenticated",
-        }
+        proto::code::NAMES[self as usize]
     }
 }
 

@@ -3,27 +3,9 @@
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
+use proto::code::NAMES;
 
 const LABELS: [&str; 3] = ["grpc_type", "grpc_service", "grpc_method"];
-const CODES: [&str; 17] = [
-    "OK",
-    "Canceled",
-    "Unknown",
-    "InvalidArgument",
-    "DeadlineExceeded",
-    "NotFound",
-    "AlreadyExists",
-    "PermissionDenied",
-    "ResourceExhausted",
-    "FailedPrecondition",
-    "Aborted",
-    "OutOfRange",
-    "Unimplemented",
-    "Internal",
-    "Unavailable",
-    "DataLoss",
-    "Unauthenticated",
-];
 
 /// Shape of an RPC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +70,7 @@ impl MethodMetrics {
 
     /// Counts the end of a call by its gRPC code.
     pub fn handled(&self, code: usize) {
-        self.handled[code.min(CODES.len() - 1)].inc();
+        self.handled[code.min(NAMES.len() - 1)].inc();
     }
 }
 
@@ -125,7 +107,7 @@ impl GrpcMetrics {
             received: self.received.with_label_values(&labels),
             sent: self.sent.with_label_values(&labels),
             seconds: self.seconds.as_ref().map(|family| family.with_label_values(&labels)),
-            handled: CODES.iter().map(with_code).collect(),
+            handled: NAMES.iter().map(with_code).collect(),
             durations: Vec::new(),
         }
     }
