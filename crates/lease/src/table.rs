@@ -1,7 +1,7 @@
 //! The replicated half: which leases exist and which keys are attached to them.
 
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, btree_set};
 use types::{Index, LeaseId, OpError, limits};
 
 /// One lease.
@@ -34,13 +34,13 @@ impl Lease {
     }
 }
 
-/// All leases. The hash map is only looked into, so its order never shows.
+/// All leases. Which lease a key is attached to is not kept here: the key's newest record says it,
+/// and whoever changes the key tells.
 ///
-/// Invariant: `attached[key] == id` exactly if `leases[id].keys` holds `key`.
+/// Invariant: a key is attached to one lease at most.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Table {
     leases: BTreeMap<LeaseId, Lease>,
-    attached: HashMap<Bytes, LeaseId>,
 }
 
 impl Table {
@@ -90,45 +90,32 @@ impl Table {
         self.leases.is_empty()
     }
 
-    /// The lease that a key is attached to; 0 if none.
-    pub fn of_key(&self, key: &[u8]) -> LeaseId {
-        if self.attached.is_empty() {
-            return LeaseId(0);
+    /// Moves a key from one lease to another; 0 is none. A lease to detach from may be gone, or
+    /// its keys were taken.
+    pub fn attach(&mut self, key: &[u8], from: LeaseId, to: LeaseId) {
+        if from == to {
+            return;
         }
-        self.attached.get(key).copied().unwrap_or_default()
+        if let Some(lease) = self.leases.get_mut(&from) {
+            lease.keys.remove(key);
+        }
+        if to != LeaseId(0) {
+            let lease = self.leases.get_mut(&to).expect("a put checks its lease before it writes");
+            // A copy of its own: the key may be a slice of a large record.
+            lease.keys.insert(Bytes::copy_from_slice(key));
+        }
     }
 
-    /// Attaches a key to a lease and detaches it from any other; 0 only detaches.
-    pub fn attach(&mut self, key: &Bytes, id: LeaseId) {
-        let old = self.of_key(key);
-        if old == id {
-            return;
-        }
-        self.detach(key);
-        if id == LeaseId(0) {
-            return;
-        }
-        let lease = self.leases.get_mut(&id).expect("a put checks its lease before it writes");
-        lease.keys.insert(key.clone());
-        self.attached.insert(key.clone(), id);
-    }
-
-    /// Detaches a key from its lease, if it has one.
-    pub fn detach(&mut self, key: &[u8]) {
-        if self.attached.is_empty() {
-            return;
-        }
-        let Some(id) = self.attached.remove(key) else { return };
-        let lease = self.leases.get_mut(&id).expect("attached keys name a lease that exists");
-        assert!(lease.keys.remove(key), "lease {id} holds its key");
+    /// Takes the keys of a lease that is about to be revoked, in byte order; the caller deletes
+    /// them. The lease itself stays until [`Table::revoke`].
+    pub fn take_keys(&mut self, id: LeaseId) -> btree_set::IntoIter<Bytes> {
+        let lease = self.leases.get_mut(&id);
+        lease.map(|lease| std::mem::take(&mut lease.keys)).unwrap_or_default().into_iter()
     }
 
     /// Ends a lease; the caller deletes the keys it returns, in byte order, in one revision.
     pub fn revoke(&mut self, id: LeaseId) -> Result<Vec<Bytes>, OpError> {
         let lease = self.leases.remove(&id).ok_or(OpError::LeaseNotFound)?;
-        for key in &lease.keys {
-            self.attached.remove(key);
-        }
         Ok(lease.keys.into_iter().collect())
     }
 
@@ -155,12 +142,11 @@ impl Table {
         Some(Row { id, ttl: lease.ttl, remaining: lease.remaining, since: lease.since })
     }
 
-    /// Panics if the two directions of attachment differ.
+    /// Panics if a key is attached to two leases.
     pub fn check(&self) {
-        let keys: usize = self.leases.values().map(Lease::key_count).sum();
-        assert_eq!(keys, self.attached.len(), "each attached key is at one lease");
+        let mut seen = BTreeSet::new();
         for (id, lease) in &self.leases {
-            assert!(lease.keys.iter().all(|key| self.of_key(key) == *id), "keys of {id} know it");
+            assert!(lease.keys.iter().all(|key| seen.insert(key)), "{id} shares a key");
         }
     }
 }

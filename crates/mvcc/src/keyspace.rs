@@ -8,8 +8,9 @@ use crate::recent::Ring;
 use crate::resident::Residency;
 use crate::slab::{Entry, Slab, Version};
 use crate::write::Change;
+use bytes::Bytes;
 use types::outcome::Item;
-use types::{LeaseId, OpError, Revision};
+use types::{KeyRange, LeaseId, OpError, Revision};
 
 /// Bounds on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +79,9 @@ pub struct Keyspace {
     pub(crate) scrub: Scrub,
     pub(crate) revision: i64,
     pub(crate) compacted: i64,
-    /// Changes of the open write transaction, at main revision `revision + 1`.
+    /// Number of changes of the open write transaction, at main revision `revision + 1`.
+    pub(crate) changed: u32,
+    /// Those of them that were not taken yet.
     pub(crate) pending: Vec<Change>,
 }
 
@@ -94,6 +97,7 @@ impl Keyspace {
             scrub: Scrub::default(),
             revision: 1,
             compacted: -1,
+            changed: 0,
             pending: Vec::new(),
         }
     }
@@ -123,6 +127,16 @@ impl Keyspace {
         self.resident.bytes()
     }
 
+    /// Calls `visit` with each key that exists and is attached to a lease, in key order.
+    pub fn each_leased(&self, mut visit: impl FnMut(Bytes, LeaseId)) {
+        self.walk(&KeyRange::new("\0", "\0"), i64::MAX, usize::MAX, |found| {
+            if found.version.lease != 0 {
+                let (prefix, suffix) = self.tree.key(found.pos);
+                visit([prefix, suffix].concat().into(), LeaseId(found.version.lease));
+            }
+        });
+    }
+
     /// Bytes on the heap, resident newest records apart. Walks all nodes: for metrics.
     pub fn memory_bytes(&self) -> usize {
         self.tree.memory_bytes()
@@ -136,7 +150,7 @@ impl Keyspace {
     /// The newest main revision that a read may see: of the open transaction once it changed
     /// something.
     pub(crate) fn newest(&self) -> i64 {
-        self.revision + i64::from(!self.pending.is_empty())
+        self.revision + i64::from(self.changed != 0)
     }
 
     pub(crate) fn entry_at(&self, pos: Pos) -> &Entry {

@@ -119,9 +119,14 @@ pub fn encode(key: &[u8], numbers: &Numbers, value: &[u8]) -> Bytes {
     out.into()
 }
 
-/// The encoding of a tombstone: only the key.
-pub fn encode_tombstone(key: &[u8]) -> Bytes {
-    encode(key, &Numbers::default(), &[])
+/// Length of a tombstone.
+pub(crate) fn tombstone_len(key_len: usize) -> usize {
+    bytes_len(key_len)
+}
+
+/// Appends the encoding of a tombstone: only the key, here in two parts.
+pub(crate) fn encode_tombstone_into(out: &mut Vec<u8>, key: [&[u8]; 2]) {
+    put_bytes(out, KEY, key);
 }
 
 pub(crate) fn take_varint(kv: &[u8], at: &mut usize) -> Result<u64, Malformed> {

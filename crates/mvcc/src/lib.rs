@@ -21,6 +21,7 @@
 
 mod compact;
 mod compare;
+mod delete;
 mod history;
 mod index;
 mod keyspace;
@@ -35,10 +36,11 @@ mod slots;
 mod write;
 
 pub use compact::Progress;
+pub use delete::{Deleted, Prev};
 pub use keyspace::{Config, Keyspace, Meta, Stored};
 pub use recent::History;
 pub use restore::{Restore, Restored};
-pub use write::{Change, Changes, Deleted, WriteTxn};
+pub use write::{Change, Changes, WriteTxn};
 
 #[cfg(test)]
 mod tests;

@@ -64,6 +64,13 @@ impl Ring {
         }
     }
 
+    /// Makes room, once, for so many records more; few need none.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        if self.records.len() < count {
+            self.records.reserve_exact(count);
+        }
+    }
+
     pub(crate) fn push(&mut self, recent: Recent) {
         self.bytes += recent.bytes();
         self.unflushed += recent.kv.len();

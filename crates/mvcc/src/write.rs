@@ -7,7 +7,7 @@ use crate::recent::Recent;
 use crate::slab::{Entry, Version};
 use bytes::Bytes;
 use types::outcome::RangeOutcome;
-use types::{KeyRange, LeaseId, OpError, RangeOp, Record};
+use types::{LeaseId, OpError, RangeOp, Record};
 
 /// Entries looked at for eviction per commit: a few more than it brings in.
 const EVICTION_STEPS_PER_COMMIT: usize = 64;
@@ -21,6 +21,8 @@ pub struct Change {
     pub prev: Option<Stored>,
     /// Lease of the new version; 0 if none.
     pub lease: LeaseId,
+    /// Lease of the version that this one follows, be it of the same transaction; 0 if none.
+    pub was: LeaseId,
 }
 
 impl Change {
@@ -35,30 +37,21 @@ impl Change {
 pub struct Changes {
     /// The main revision after it: one more than before if there are changes.
     pub revision: i64,
-    /// In order of their revisions.
+    /// Those that [`WriteTxn::take_changes`] did not take before, in order of their revisions.
     pub changes: Vec<Change>,
-}
-
-/// One key that a delete hit.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Deleted {
-    /// The key.
-    pub key: Bytes,
-    /// The version that the delete ended.
-    pub prev: Stored,
 }
 
 /// An open write transaction. Reads of the keyspace see none of it before `commit`; there is no
 /// way back from a change, so everything is checked before the first one.
 #[derive(Debug)]
 pub struct WriteTxn<'a> {
-    keyspace: &'a mut Keyspace,
+    pub(crate) keyspace: &'a mut Keyspace,
 }
 
 impl Keyspace {
     /// Begins a write transaction.
     pub fn begin(&mut self) -> WriteTxn<'_> {
-        assert!(self.pending.is_empty(), "one write transaction at a time");
+        assert!(self.changed == 0, "one write transaction at a time");
         WriteTxn { keyspace: self }
     }
 
@@ -82,7 +75,7 @@ impl WriteTxn<'_> {
 
     /// Changes so far.
     pub fn change_count(&self) -> usize {
-        self.keyspace.pending.len()
+        self.keyspace.changed as usize
     }
 
     /// The key's newest version, this transaction's changes included.
@@ -113,31 +106,22 @@ impl WriteTxn<'_> {
         prev
     }
 
-    /// Deletes the keys of an interval and gives them in key order.
-    pub fn delete_range(&mut self, range: &KeyRange) -> Vec<Deleted> {
-        self.delete_slice(range, usize::MAX).0
-    }
-
-    /// As [`WriteTxn::delete_range`], `max` keys at most; false if that was not all.
-    pub fn delete_slice(&mut self, range: &KeyRange, max: usize) -> (Vec<Deleted>, bool) {
-        let keyspace = &mut *self.keyspace;
-        let mut hits = Vec::new();
-        keyspace.walk(range, i64::MAX, max, |visit| hits.push(visit.pos));
-        let deleted: Vec<Deleted> = hits.iter().map(|pos| keyspace.delete(*pos)).collect();
-        let done = deleted.len() < max || keyspace.live_in(range) == 0;
-        (deleted, done)
-    }
-
     /// Leaves the transaction open: the keyspace goes on serving the revision before it, and
     /// [`Keyspace::resume`] comes back to it.
     pub fn suspend(self) {}
+
+    /// The changes since the last call, in order of their revisions. What takes them slice by
+    /// slice never holds all changes of a large transaction.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.keyspace.pending)
+    }
 
     /// Ends the transaction: its changes are visible from here on.
     pub fn commit(self) -> Changes {
         let keyspace = self.keyspace;
         keyspace.revision = keyspace.newest();
         let changes = std::mem::take(&mut keyspace.pending);
-        if !changes.is_empty() {
+        if std::mem::take(&mut keyspace.changed) != 0 {
             keyspace.recent.fit(keyspace.resident.bytes());
             keyspace.recent.trim(keyspace.resident.flushed);
             keyspace.evict(EVICTION_STEPS_PER_COMMIT);
@@ -147,22 +131,6 @@ impl WriteTxn<'_> {
 }
 
 impl Keyspace {
-    fn live_in(&self, range: &KeyRange) -> i64 {
-        self.count_at(range, i64::MAX)
-    }
-
-    fn delete(&mut self, pos: Pos) -> Deleted {
-        let (prefix, suffix) = self.tree.key(pos);
-        let record = kv::encode_tombstone(&[prefix, suffix].concat());
-        let entry = self.entry_at(pos);
-        let prev = self.stored(entry, &entry.newest);
-        let key = record.slice_ref(kv::key(&record));
-        let len = length(&record);
-        let version = Version { main: self.revision + 1, len, ..Version::default() };
-        self.change(&key, Ok(pos), version, record, Some(prev.clone()));
-        Deleted { key, prev }
-    }
-
     /// Makes a new version the newest of its key, located at `place`. `prev` is the live
     /// version that it follows.
     fn change(
@@ -173,22 +141,36 @@ impl Keyspace {
         record: Bytes,
         prev: Option<Stored>,
     ) {
-        version.sub = u32::try_from(self.pending.len()).expect("a txn's changes fit in memory");
+        version.sub = self.next_sub();
         // Within one revision, what watchers get is the version before the transaction.
+        let was = prev.as_ref().map_or(LeaseId(0), |prev| prev.meta.lease);
         let is_own = prev.as_ref().is_some_and(|prev| prev.meta.modified.main == version.main);
         let at_begin = place.ok().filter(|_| is_own || prev.is_none()).and_then(|pos| {
             let entry = self.entry_at(pos);
             entry.visible_at(self.revision).map(|before| self.stored(entry, &before))
         });
         let before = if is_own || prev.is_none() { at_begin } else { prev };
-        let record_of = Record {
-            revision: version.revision(),
-            tombstone: version.is_tombstone(),
-            kv: record.clone(),
-        };
-        self.advance(key, place, version, record);
-        let lease = LeaseId(version.lease);
-        self.pending.push(Change { record: record_of, prev: before, lease });
+        self.advance(key, place, version, record.clone());
+        self.note(&version, record, before, was);
+    }
+
+    /// The number of the next change of the open transaction.
+    pub(crate) fn next_sub(&mut self) -> u32 {
+        let sub = self.changed;
+        self.changed = sub.checked_add(1).expect("a txn's changes fit in memory");
+        sub
+    }
+
+    pub(crate) fn note(
+        &mut self,
+        version: &Version,
+        kv: Bytes,
+        prev: Option<Stored>,
+        was: LeaseId,
+    ) {
+        let (revision, tombstone) = (version.revision(), version.is_tombstone());
+        let record = Record { revision, tombstone, kv };
+        self.pending.push(Change { record, prev, lease: LeaseId(version.lease), was });
     }
 
     /// The bookkeeping of a new version, shared by transactions and restore.
@@ -200,10 +182,30 @@ impl Keyspace {
         record: Bytes,
     ) {
         self.quota.advance(version.main);
-        let is_tombstone = version.is_tombstone();
-        self.quota.add(version_bytes(key.len(), &version), is_tombstone);
         let was_live = place.is_ok_and(|pos| self.entry_at(pos).is_live());
-        self.resident.admit(&record);
+        self.admit(key.len(), &version, &record, was_live);
+        let pos = match place {
+            Ok(pos) => pos,
+            Err(place) => return self.insert(place, key, version, record),
+        };
+        let is_live = !version.is_tombstone();
+        self.supersede(self.tree.slot(pos), key.len(), version, record);
+        if was_live != is_live {
+            self.tree.set_live(pos, is_live);
+        }
+    }
+
+    /// A record came to be.
+    pub(crate) fn admit(
+        &mut self,
+        key_len: usize,
+        version: &Version,
+        record: &Bytes,
+        was_live: bool,
+    ) {
+        let is_tombstone = version.is_tombstone();
+        self.quota.add(version_bytes(key_len, version), is_tombstone);
+        self.resident.admit(record);
         self.recent.push(Recent {
             main: version.main,
             sub: version.sub,
@@ -211,11 +213,10 @@ impl Keyspace {
             delta: i8::from(!is_tombstone) - i8::from(was_live),
             kv: record.clone(),
         });
-        let pos = match place {
-            Ok(pos) => pos,
-            Err(place) => return self.insert(place, key, version, record),
-        };
-        let slot = self.tree.slot(pos);
+    }
+
+    /// Makes a version the newest of a slot that has one. What the index counts is the caller's.
+    pub(crate) fn supersede(&mut self, slot: u32, key_len: usize, version: Version, record: Bytes) {
         self.resident.queue(slot);
         let entry = self.slab.get_mut(slot);
         let before = entry.newest;
@@ -223,10 +224,7 @@ impl Keyspace {
         if let Some(old) = entry.record.replace(record) {
             self.resident.release(&old);
         }
-        if was_live == is_tombstone {
-            self.tree.set_live(pos, !is_tombstone);
-        }
-        let bytes = version_bytes(key.len(), &before);
+        let bytes = version_bytes(key_len, &before);
         if !before.is_tombstone() {
             self.quota.supersede(bytes);
         } else if before.main == version.main {

@@ -1,8 +1,8 @@
 //! History for the watchers that are behind, slice by slice.
 
-use crate::apply::{cold, creates_key};
 use crate::store::Store;
 use crate::txn;
+use crate::write::{cold, creates_key};
 use mvcc::History;
 use types::{Record, Revision, limits};
 use watch::Span;

@@ -33,6 +33,13 @@ pub(crate) struct Unflushed {
 }
 
 impl Unflushed {
+    /// Makes room, once, for so many records more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        if self.records.len() < count {
+            self.records.reserve_exact(count);
+        }
+    }
+
     pub(crate) fn push(&mut self, records: impl Iterator<Item = Record>) {
         for record in records {
             self.bytes += record.kv.len();
@@ -87,8 +94,9 @@ impl Store {
 
     /// A flush job is durable: its records may leave memory.
     pub fn flushed(&mut self, reader: backend::Reader) {
-        self.keyspace.flushed(reader.meta().revision);
         self.reader = reader;
+        self.is_flushed = true;
+        self.cool();
     }
 
     /// The backend was rewritten: cold records are read with this from here on.

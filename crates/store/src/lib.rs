@@ -19,6 +19,7 @@
 //! - apply waits for nothing: records that are not in memory are named by `needs` beforehand;
 //! - what is flushed is the state after some entry, never a state within one.
 
+mod admin;
 mod alarm;
 mod apply;
 mod catch_up;
@@ -38,6 +39,7 @@ mod store;
 mod table;
 mod txn;
 mod window;
+mod write;
 
 pub use alarm::AlarmKind;
 pub use catch_up::CatchUp;

@@ -15,7 +15,8 @@ impl Store {
             Some(Request::Delete(op)) => self.needs_of_delete(op),
             Some(Request::Txn(op)) => self.needs_for_txn(op),
             Some(Request::LeaseRevoke(id)) => {
-                let Some(lease) = self.leases.get(*id) else { return Vec::new() };
+                let lease = self.leases.get(*id).filter(|_| self.hub.wants_any_prev());
+                let Some(lease) = lease else { return Vec::new() };
                 let told = lease.keys().filter(|key| self.hub.wants_prev(key));
                 let cold = told
                     .flat_map(|key| self.keyspace.needs_for_keys(&KeyRange::single(key.clone())));

@@ -13,7 +13,7 @@ use backend::{Recovered, TableId};
 use bytes::Bytes;
 use lease::{Row, Table};
 use mvcc::{Keyspace, Restore};
-use types::{Index, Record, Term};
+use types::{Index, LeaseId, Term};
 use watch::Hub;
 
 impl Store {
@@ -41,6 +41,7 @@ impl Store {
             suspended: None,
             fetched: None,
             is_warm: false,
+            is_flushed: false,
             counters: Counters::default(),
         }
     }
@@ -63,9 +64,13 @@ impl Store {
         while let Some(found) = recovered.scan.next_record()? {
             let record = found.to_record();
             restore.feed(&record).map_err(|_| Error::Record(record.revision))?;
-            reattach(&mut leases, &record)?;
         }
         let restored = restore.finish();
+        restored.keyspace.each_leased(|key, id| {
+            if leases.contains(id) {
+                leases.attach(&key, LeaseId(0), id);
+            }
+        });
         let mut store = Store::with(config, restored.keyspace);
         store.leases = leases;
         store.unflushed.removals = restored.garbage;
@@ -97,21 +102,4 @@ impl Store {
 
 fn rows(recovered: &Recovered, table: TableId) -> impl Iterator<Item = (&Bytes, &Bytes)> {
     recovered.tables.get(&table).into_iter().flatten()
-}
-
-/// Follows a key's lease through its history: the newest record decides. A lease that is not in
-/// the table was revoked later, with its keys.
-fn reattach(leases: &mut Table, record: &Record) -> Result<(), Error> {
-    if leases.is_empty() {
-        return Ok(());
-    }
-    let parts = mvcc::kv::parse(&record.kv).map_err(|_| Error::Record(record.revision))?;
-    let key = &record.kv[parts.key];
-    let id = types::LeaseId(parts.numbers.lease);
-    if leases.contains(id) {
-        leases.attach(&Bytes::copy_from_slice(key), id);
-    } else {
-        leases.detach(key);
-    }
-    Ok(())
 }

@@ -76,6 +76,8 @@ pub struct Store {
     pub(crate) fetched: Option<Fetched>,
     /// True while records were warmed and not used up.
     pub(crate) is_warm: bool,
+    /// True if the keyspace has yet to hear of a flush.
+    pub(crate) is_flushed: bool,
     pub(crate) counters: Counters,
 }
 
@@ -197,10 +199,17 @@ impl Store {
         self.is_warm = true;
     }
 
-    /// The warmed records were used; those of an entry that is cut, only once it is done.
+    /// What an entry reads was used, be it warmed or not: it may leave memory. While an entry is
+    /// cut, it goes on needing what `needs` did not name because it was there.
     pub(crate) fn cool(&mut self) {
-        if self.suspended.is_none() && std::mem::take(&mut self.is_warm) {
+        if self.is_suspended() {
+            return;
+        }
+        if std::mem::take(&mut self.is_warm) {
             self.keyspace.release_warm();
+        }
+        if std::mem::take(&mut self.is_flushed) {
+            self.keyspace.flushed(self.reader.meta().revision);
         }
     }
 }

@@ -7,3 +7,4 @@ mod corpus;
 mod property;
 mod rig;
 mod scripts;
+mod sliced;

@@ -42,8 +42,17 @@ impl Hub {
         self.groups.trim(gone.group);
     }
 
-    /// Makes a watcher that is in no list synced.
-    pub(crate) fn sync(&mut self, watcher: u32) {
+    /// A watcher that is in no list has all up to the current revision: it is synced, or while the
+    /// next one is being noted, waits for that as for history.
+    pub(crate) fn settle(&mut self, watcher: u32) {
+        if self.is_noting && self.watchers[watcher].next <= self.revision + 1 {
+            self.fall_behind(watcher);
+        } else {
+            self.sync(watcher);
+        }
+    }
+
+    fn sync(&mut self, watcher: u32) {
         let value = &mut self.watchers[watcher];
         let group = self.groups.get_mut(value.group);
         value.state = State::Synced;
@@ -144,8 +153,10 @@ impl Hub {
     /// The revisions that are wanted next by watchers with room, if there are any. The sweep goes
     /// upwards through history and begins anew at its end, so that no watcher is passed over.
     pub fn next_span(&self) -> Option<Span> {
+        let is_there = |place: &&(i64, u32)| place.0 <= self.revision;
         let mut ahead = self.behind.range((self.cursor, 0)..);
-        let (from, _) = ahead.next().or_else(|| self.behind.first())?;
+        let next = ahead.next().filter(is_there);
+        let (from, _) = next.or_else(|| self.behind.first().filter(is_there))?;
         Some(Span { from: *from, to: self.revision })
     }
 
@@ -235,7 +246,7 @@ impl Hub {
         }
         self.watchers[watcher].next = upto + 1;
         if self.revision <= upto {
-            self.sync(watcher);
+            self.settle(watcher);
         } else {
             self.fall_behind(watcher);
         }

@@ -3,6 +3,7 @@
 use crate::change::Change;
 use crate::create::Create;
 use crate::index::{Index, NONE};
+use crate::message::Body;
 use types::KeyRange;
 
 /// What decides which events a watcher gets and how they look.
@@ -39,6 +40,8 @@ pub(crate) struct Group {
     pub(crate) others: usize,
     /// Changes that concern the group, while one call goes on; else empty.
     pub(crate) pending: Vec<u32>,
+    /// Events of the revision that is being noted.
+    pub(crate) body: Body,
 }
 
 /// All groups, with the index that finds those of a key.
@@ -74,6 +77,7 @@ impl Groups {
             synced: Vec::new(),
             others: 0,
             pending: Vec::new(),
+            body: Body::default(),
         };
         *slot = match self.free.pop() {
             Some(at) => {
@@ -95,6 +99,7 @@ impl Groups {
             return;
         }
         let (range, options) = (group.range.clone(), group.options);
+        self.groups[to_usize(at)].body = Body::default();
         self.index.slots_mut(&range)[options.slot()] = NONE;
         self.index.trim(&range);
         self.free.push(at);

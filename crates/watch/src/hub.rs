@@ -118,6 +118,11 @@ pub struct Hub {
     /// Streams by their next tick of progress.
     pub(crate) due: BTreeSet<(Time, u32)>,
     pub(crate) ready: Vec<StreamId>,
+    /// Between `note` and `commit`: no watcher becomes synced, so that those who are get all of
+    /// the revision.
+    pub(crate) is_noting: bool,
+    /// Groups that the revision being noted concerns.
+    pub(crate) noted: Vec<u32>,
     pub(crate) slow: usize,
     /// Watchers that ask for previous records.
     pub(crate) prev_watchers: usize,
@@ -197,7 +202,7 @@ impl Hub {
         self.send(slot, Message { watch_id: id, revision, created: true, ..Message::default() });
         self.enlist(watcher);
         if synced {
-            self.sync(watcher);
+            self.settle(watcher);
         } else {
             self.fall_behind(watcher);
         }
@@ -237,41 +242,57 @@ impl Hub {
         0 < self.prev_watchers
     }
 
-    /// True without watchers: then `advance` will do in place of `notify`.
+    /// True without watchers: then nobody needs to know what is told.
     pub fn is_idle(&self) -> bool {
         self.watchers.len() == 0
     }
 
-    /// Moves to a revision that no watcher is to be told of.
-    pub fn advance(&mut self, revision: i64) {
-        assert!(self.is_idle(), "watchers are told of every revision");
-        assert!(self.revision <= revision, "revisions do not go back");
-        self.revision = revision;
-    }
-
     /// Tells the watchers of one new revision; `changes` are all of it, in order.
     pub fn notify(&mut self, changes: &[Change]) {
-        let Some(first) = changes.first() else { return };
-        let main = first.revision.main;
-        assert_eq!(main, self.revision + 1, "revisions are told one by one");
-        debug_assert!(changes.iter().all(|change| change.revision.main == main));
-        self.revision = main;
+        if !changes.is_empty() {
+            self.note(changes);
+            self.commit();
+        }
+    }
+
+    /// Notes changes of the revision that comes next, in order; `commit` tells all of them. A
+    /// revision of many changes is noted slice by slice.
+    pub fn note(&mut self, changes: &[Change]) {
+        self.is_noting = true;
+        let main = self.revision + 1;
+        assert!(
+            changes.iter().all(|change| change.revision.main == main),
+            "revisions are told one by one"
+        );
+        if changes.is_empty() || self.is_idle() {
+            return;
+        }
         let touched = self.groups.sort(changes, |group| !group.synced.is_empty());
         let mut encodings: Vec<Encodings> = Vec::new();
         encodings.resize_with(changes.len(), Encodings::default);
-        for group in touched {
-            let pending = std::mem::take(&mut self.groups.get_mut(group).pending);
-            let prev_kv = self.groups.get(group).options.prev_kv;
-            let mut body = Body::default();
-            for at in &pending {
-                let at = usize::try_from(*at).expect("u32 fits usize");
-                body.push(encodings[at].get(&changes[at], prev_kv));
+        for at in touched {
+            let group = self.groups.get_mut(at);
+            if group.body.count() == 0 {
+                self.noted.push(at);
             }
-            self.deliver_live(group, &Arc::new(body));
-            let mut pending = pending;
-            pending.clear();
-            self.groups.get_mut(group).pending = pending;
+            for at in group.pending.drain(..) {
+                let at = usize::try_from(at).expect("u32 fits usize");
+                group.body.push(encodings[at].get(&changes[at], group.options.prev_kv));
+            }
         }
+    }
+
+    /// Tells the watchers of the revision that was noted.
+    pub fn commit(&mut self) {
+        assert!(self.is_noting, "a revision is noted before it is told");
+        self.is_noting = false;
+        self.revision += 1;
+        let mut noted = std::mem::take(&mut self.noted);
+        for at in noted.drain(..) {
+            let body = std::mem::take(&mut self.groups.get_mut(at).body);
+            self.deliver_live(at, &Arc::new(body));
+        }
+        self.noted = noted;
     }
 
     /// Queues one revision's events at every synced watcher of a group.

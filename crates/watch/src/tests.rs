@@ -5,3 +5,4 @@ mod corpus;
 mod property;
 mod rig;
 mod scripts;
+mod sliced;

@@ -64,19 +64,31 @@ fn a_key_is_at_one_lease_and_a_revoke_gives_its_keys_in_order() {
     table.grant(Index(1), id(1), 60).unwrap();
     table.grant(Index(1), id(2), 60).unwrap();
     for key in [&c, &a, &b] {
-        table.attach(key, id(1));
+        table.attach(key, id(0), id(1));
     }
-    table.attach(&b, id(2));
-    table.attach(&b, id(2));
+    table.attach(&b, id(1), id(2));
+    table.attach(&b, id(2), id(2));
     table.check();
-    assert_eq!(table.of_key(&b), id(2));
+    assert_eq!(table.get(id(2)).unwrap().keys().collect::<Vec<_>>(), [&b]);
     assert_eq!(table.revoke(id(1)), Ok(vec![a.clone(), c]));
-    assert_eq!(table.of_key(&a), id(0));
-    table.attach(&b, id(0));
-    table.detach(&a);
+    table.attach(&a, id(1), id(0));
+    table.attach(&b, id(2), id(0));
     table.check();
     assert_eq!(table.revoke(id(2)), Ok(vec![]));
     assert_eq!(table.revoke(id(2)), Err(OpError::LeaseNotFound));
+}
+
+#[test]
+fn keys_are_taken_before_a_lease_is_revoked() {
+    let mut table = Table::default();
+    let [a, b] = ["a", "b"].map(Bytes::from);
+    table.grant(Index(1), id(1), 60).unwrap();
+    table.attach(&b, id(0), id(1));
+    table.attach(&a, id(0), id(1));
+    assert_eq!(table.take_keys(id(1)).collect::<Vec<_>>(), [a.clone(), b]);
+    table.attach(&a, id(1), id(0));
+    assert_eq!(table.revoke(id(1)), Ok(vec![]));
+    assert_eq!(table.take_keys(id(1)).count(), 0);
 }
 
 /// UC-069: a negative id is the same after it was stored.

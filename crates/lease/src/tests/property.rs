@@ -120,7 +120,8 @@ impl World {
             Step::Put { key, id } => {
                 let id = if self.table.contains(LeaseId(id)) { id } else { 0 };
                 let key = format!("k{key}");
-                self.table.attach(&Bytes::from(key.clone()), LeaseId(id));
+                let from = super::lease_of(&self.table, &key);
+                self.table.attach(key.as_bytes(), from, LeaseId(id));
                 self.promised.attach(&key, id);
             }
             Step::Renew(id) => match self.expiry.renew(self.now(), LeaseId(id)) {

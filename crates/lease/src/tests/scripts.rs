@@ -84,7 +84,8 @@ impl Run for System {
             }
             "grant" | "revoke" | "checkpoint" => self.applied(command)?,
             "put" => {
-                self.table.attach(&Bytes::from(command.arg(0)?.to_owned()), id(1)?);
+                let from = super::lease_of(&self.table, command.arg(0)?);
+                self.table.attach(command.arg(0)?.as_bytes(), from, id(1)?);
                 String::new()
             }
             "renew" => format!("{:?}\n", self.expiry.renew(self.now, id(0)?)),

@@ -57,6 +57,11 @@ impl Keys {
         (&self.prefix, self.suffix(at))
     }
 
+    /// True if this is the key at a position.
+    pub(crate) fn is_at(&self, at: usize, key: &[u8]) -> bool {
+        key.strip_prefix(self.prefix.as_slice()).is_some_and(|rest| rest == self.suffix(at))
+    }
+
     /// The key at a position.
     pub(crate) fn get(&self, at: usize) -> Vec<u8> {
         let (prefix, suffix) = self.parts(at);

@@ -3,12 +3,12 @@
 use crate::steps::Step;
 use bytes::Bytes;
 use model::{Kv, Model, RangeAnswer};
-use mvcc::{Change, Config, History, Keyspace, Restore, Restored, Stored};
+use mvcc::{Change, Config, History, Keyspace, Prev, Restore, Restored, Stored};
 use prost::Message;
 use proto::mvccpb::KeyValue;
 use std::collections::{BTreeMap, BTreeSet};
 use types::outcome::{Item, RangeOutcome};
-use types::{KeyRange, Op, OpError, RangeOp, Record, Revision, TxnOp};
+use types::{KeyRange, LeaseId, Op, OpError, RangeOp, Record, Revision, TxnOp};
 
 /// See the module.
 pub(crate) struct Pair {
@@ -19,6 +19,8 @@ pub(crate) struct Pair {
     backend: BTreeMap<Revision, Record>,
     /// Up to which main revision the backend may be read.
     flushed: i64,
+    /// The lease that each key was last written with.
+    attached: BTreeMap<Vec<u8>, LeaseId>,
 }
 
 fn all() -> KeyRange {
@@ -45,7 +47,14 @@ impl Pair {
             model.grant(lease).unwrap();
         }
         let keyspace = Keyspace::new(config);
-        Pair { config, keyspace, model, backend: BTreeMap::new(), flushed: 0 }
+        Pair {
+            config,
+            keyspace,
+            model,
+            backend: BTreeMap::new(),
+            flushed: 0,
+            attached: BTreeMap::new(),
+        }
     }
 
     /// Does one step on both and compares what they answer.
@@ -152,7 +161,7 @@ impl Pair {
                     let prev = txn.get(&op.key);
                     assert_eq!(txn.put(&op.key, &op.value, op.lease), prev);
                 }
-                Op::Delete(op) => deleted.push(txn.delete_range(&op.range).len()),
+                Op::Delete(op) => deleted.push(txn.delete_range(&op.range, Prev::Wanted).count),
                 Op::Txn(_) => unreachable!("steps have no nested transactions"),
             }
         }
@@ -185,6 +194,8 @@ impl Pair {
             assert_eq!(ours.key(), theirs.key);
             let lease = theirs.kv.as_ref().map_or(0, |kv| kv.lease);
             assert_eq!(ours.lease.0, lease);
+            let was = self.attached.insert(ours.key().to_vec(), ours.lease).unwrap_or_default();
+            assert_eq!(ours.was, was, "the lease of the version before");
             let prev = ours.prev.as_ref().map(|prev| self.read_stored(prev));
             assert_eq!(prev, theirs.prev);
             self.backend.insert(ours.record.revision, ours.record.clone());
@@ -212,23 +223,27 @@ impl Pair {
         let theirs =
             self.model.delete(&types::op::DeleteOp { range: range.clone(), prev_kv: false });
         let mut txn = self.keyspace.begin();
-        let mut deleted = 0;
+        let (mut deleted, mut changes) = (0, Vec::new());
         loop {
-            let (slice, done) = txn.delete_slice(range, max);
-            deleted += i64::try_from(slice.len()).unwrap();
-            if done {
+            let slice = txn.delete_slice(range, max, Prev::Wanted);
+            deleted += i64::try_from(slice.count).unwrap();
+            let changed = txn.take_changes();
+            if slice.done {
+                changes.extend(changed);
                 break;
             }
             txn.suspend();
             self.same_range(self.keyspace.range(&op), old.clone(), &op);
-            for hit in slice {
-                assert_eq!(self.keyspace.meta(&hit.key), Some(hit.prev.meta));
+            for (change, prev) in changed.iter().zip(&slice.prev) {
+                assert_eq!(self.keyspace.meta(change.key()), Some(prev.meta));
             }
+            changes.extend(changed);
             txn = self.keyspace.resume();
         }
-        let changes = txn.commit();
-        assert_eq!((deleted, changes.revision), (theirs.deleted, theirs.revision));
-        self.committed(before, &changes.changes);
+        let committed = txn.commit();
+        assert_eq!((deleted, committed.revision), (theirs.deleted, theirs.revision));
+        assert_eq!(committed.changes, [], "all were taken");
+        self.committed(before, &changes);
     }
 
     fn compact_step(&mut self, max: usize) -> bool {
@@ -256,6 +271,11 @@ impl Pair {
         let Restored { keyspace, garbage } = restore.finish();
         self.keyspace = keyspace;
         self.flushed = self.model.revision();
+        let mut leased = Vec::new();
+        self.keyspace.each_leased(|key, lease| leased.push((key.to_vec(), lease)));
+        let attached = self.attached.iter().filter(|(_, lease)| **lease != LeaseId(0));
+        let attached: Vec<_> = attached.map(|(key, lease)| (key.clone(), *lease)).collect();
+        assert_eq!(leased, attached, "keys at leases");
         let distinct: BTreeSet<_> = garbage.iter().collect();
         assert_eq!(distinct.len(), garbage.len(), "garbage is named once");
         for revision in garbage {

@@ -133,7 +133,7 @@ impl System {
             let lease = LeaseId(command.parse_option("lease", 0)?);
             txn.put(&bytes(command.arg(0)?), &bytes(command.arg(1)?), lease);
         } else {
-            txn.delete_range(&range(command, 0)?);
+            txn.delete_range(&range(command, 0)?, mvcc::Prev::Wanted);
         }
         if self.is_open {
             let out = format!("sees {}, {} changes", txn.revision(), txn.change_count());

@@ -40,6 +40,11 @@ fn interval() -> impl Strategy<Value = KeyRange> {
     ]
 }
 
+/// Keys in one slice of the step's entry.
+fn slice() -> impl Strategy<Value = usize> {
+    prop_oneof![1 => Just(usize::MAX), 3 => 1..4_usize]
+}
+
 fn flag() -> impl Strategy<Value = bool> {
     prop::bool::weighted(0.25)
 }
@@ -224,7 +229,7 @@ impl World {
                 }
             }
             Step::Revoke(id) => assert_eq!(self.rig.revoke(*id), self.model.revoke(*id)),
-            Step::Flush => self.rig.flush(),
+            Step::Flush => self.rig.begin_flush(),
             Step::Restart => {
                 self.check_watcher();
                 self.rig.restart().unwrap();
@@ -291,15 +296,17 @@ proptest! {
     /// 120 cases of 200 steps.
     #[test]
     fn a_store_answers_as_the_reference_whatever_is_flushed_cold_or_restarted(
-        steps in prop::collection::vec(step(), 200)
+        steps in prop::collection::vec((step(), slice()), 200)
     ) {
         let mut world = World::new();
         world.watch();
-        for step in &steps {
+        for (step, keys_max) in &steps {
+            let keys_max = *keys_max;
             let compacts = matches!(step, Step::Compact(_));
             if compacts {
                 world.check_watcher();
             }
+            world.rig.keys_max = keys_max;
             world.run(step);
             if compacts {
                 world.rig.store.hub_mut().close(WATCHED);

@@ -1,7 +1,7 @@
 //! A store with what a member does around it: numbers entries, fetches cold records, flushes.
 
 use crate::{Applied, CatchUp, Config, Entry, Error, Outcome, Store};
-use backend::Backend;
+use backend::{Backend, FlushJob};
 use bytes::Bytes;
 use prost::Message as _;
 use proto::etcdserverpb as pb;
@@ -24,6 +24,10 @@ pub(crate) struct Rig {
     /// Everything applied, to be replayed after a restart.
     pub(crate) log: Vec<(Index, Term, Bytes)>,
     pub(crate) fetches: usize,
+    /// Keys in one slice of an entry.
+    pub(crate) keys_max: usize,
+    /// A flush that is not through yet: it ends between two slices.
+    in_flight: Option<FlushJob>,
 }
 
 impl Rig {
@@ -41,6 +45,8 @@ impl Rig {
             next_id: FIRST_ID,
             log: Vec::new(),
             fetches: 0,
+            keys_max: usize::MAX,
+            in_flight: None,
         }
     }
 
@@ -68,7 +74,15 @@ impl Rig {
         let index = self.store.applied().next();
         self.log.push((index, self.term, data));
         self.fetch_for(|store| store.needs(&entry));
-        self.store.apply(index, self.term, &entry)
+        let mut applied = self.store.apply_slice(index, self.term, &entry, self.keys_max);
+        loop {
+            if let Some(applied) = applied {
+                return applied;
+            }
+            self.end_flush();
+            self.catch_up();
+            applied = self.store.resume(self.keys_max);
+        }
     }
 
     /// Fetches until `needs` names nothing.
@@ -156,14 +170,28 @@ impl Rig {
     }
 
     pub(crate) fn flush(&mut self) {
-        let job = self.store.take_flush(Bytes::new());
-        let reader = self.backend.flush(&job).unwrap();
-        self.store.flushed(reader);
+        self.begin_flush();
+        self.end_flush();
+    }
+
+    /// Begins a flush that goes on beside what follows.
+    pub(crate) fn begin_flush(&mut self) {
+        self.end_flush();
+        self.in_flight = Some(self.store.take_flush(Bytes::new()));
+    }
+
+    /// Ends the flush that is under way, if there is one.
+    pub(crate) fn end_flush(&mut self) {
+        if let Some(job) = self.in_flight.take() {
+            let reader = self.backend.flush(&job).unwrap();
+            self.store.flushed(reader);
+        }
     }
 
     /// Ends the process and starts again: what was flushed comes from the backend, the rest from
     /// the log.
     pub(crate) fn restart(&mut self) -> Result<(), Error> {
+        self.in_flight = None;
         let (backend, mut recovered) =
             Backend::open(self.disk.clone(), "backend", backend_config()).unwrap();
         self.backend = backend;

@@ -55,7 +55,11 @@ impl Rig {
         }
         let changes: Vec<Change> = events.iter().map(|event| self.change(event)).collect();
         self.history.extend(events);
-        self.hub.notify(&changes);
+        if let Some((first, rest)) = changes.split_first() {
+            self.hub.note(std::slice::from_ref(first));
+            self.hub.note(rest);
+            self.hub.commit();
+        }
     }
 
     pub(crate) fn put(&mut self, key: &str) {
