@@ -28,6 +28,8 @@ pub(crate) struct Leases {
     expiry: Expiry,
     ids: LeaseIds,
     late: Vec<Late>,
+    /// More leases had run out than were named.
+    has_more: bool,
 }
 
 impl Leases {
@@ -37,6 +39,7 @@ impl Leases {
             expiry: Expiry::new(expiry),
             ids: LeaseIds::new(config.member, config.boot, config.seed),
             late: Vec::new(),
+            has_more: false,
         }
     }
 
@@ -177,6 +180,17 @@ impl Member {
         }
     }
 
+    /// True if more leases have run out, and the log is free for their revokes: those before are
+    /// applied, so that what others ask waits for one batch at most.
+    pub(crate) fn can_expire_more(&self) -> bool {
+        let is_free = || {
+            let waiting = self.node.status().last.0 - self.apply.done().0;
+            let is_short = waiting < limits::LEASE_REVOKES_PER_TURN as u64;
+            is_short && self.proposals.queued_bytes() == 0 && !self.proposals_full()
+        };
+        self.leases.has_more && self.leases.is_leading() && is_free()
+    }
+
     /// Proposes the revokes of leases that ran out, in bulk. They hold in this term only: a
     /// leader that was deposed meanwhile must not end what its successor renewed.
     pub(crate) fn expire_leases(&mut self, now: Time, effects: &mut Effects) {
@@ -185,6 +199,7 @@ impl Member {
         }
         let mut due = Vec::new();
         self.leases.expiry.due(now, limits::LEASE_REVOKES_PER_TURN, &mut due);
+        self.leases.has_more = due.len() == limits::LEASE_REVOKES_PER_TURN;
         for id in &due {
             let body = LeaseRevokeRequest { id: id.0 }.encode_to_vec().into();
             let (kind, fence_term) = (Kind::LeaseRevoke, self.term.0);

@@ -221,6 +221,9 @@ impl Member {
             return;
         }
         self.send_asks(now, effects);
+        if self.can_expire_more() {
+            self.expire_leases(now, effects);
+        }
         self.propose_queued(now, effects);
         self.ask_read_index(now);
         self.take_ready(now, effects);
@@ -252,6 +255,7 @@ impl Member {
         let has_work = self.apply.can_go_on(self.is_pushed_back())
             || self.compaction.is_stepping()
             || self.proposals.has_fresh()
+            || self.can_expire_more()
             || self.peers.has_foreign()
             || (self.remote.has_unsent() && self.leader.is_some())
             || (self.reads.is_fresh() && self.leader.is_some())

@@ -86,7 +86,8 @@ pub const APPLY_KEYS_PER_TURN: usize = 1_024;
 pub const CATCH_UPS_PER_TURN: usize = 4;
 /// Keys that a compaction looks at in one turn of the loop.
 pub const COMPACT_KEYS_PER_TURN: usize = 256;
-/// Expired leases whose revokes are proposed in one turn; etcd revokes as many in a scan.
+/// Expired leases whose revokes are proposed in one turn; etcd revokes as many in a scan. The next
+/// ones follow as soon as these are applied.
 pub const LEASE_REVOKES_PER_TURN: usize = 500;
 /// The first rest between two paced rewrites is this many times what the last one took: clearing
 /// up takes less than a tenth of a core.

@@ -70,3 +70,23 @@ fn many_leases_that_end_together_are_revoked_in_bulk() {
     rig.pass(Duration::from_millis(2500));
     assert_eq!(rig.member.store().leases().len(), 0);
 }
+
+#[test]
+fn the_revokes_of_many_leases_follow_one_another_at_once() {
+    let mut rig = Rig::new();
+    for _ in 0..1200 {
+        rig.send(Request::LeaseGrant { id: LeaseId(0), ttl: 2 });
+    }
+    rig.turn();
+    while rig.member.store().leases().len() == 1200 {
+        rig.now = rig.member.next_deadline(rig.now);
+        rig.step(crate::Event::Tick);
+    }
+    rig.turn();
+    assert_eq!(rig.member.store().leases().len(), 0, "without a second tick");
+    let batches = rig.notes.iter().filter_map(|note| match note {
+        Note::LeasesExpired(count) => Some(*count),
+        _ => None,
+    });
+    assert_eq!(batches.collect::<Vec<_>>(), [500, 500, 200]);
+}
