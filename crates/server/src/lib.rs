@@ -9,5 +9,6 @@ pub mod http;
 pub mod log;
 pub mod metrics;
 mod notify;
+pub mod peer;
 pub mod serve;
 pub mod version;
