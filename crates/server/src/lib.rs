@@ -1,6 +1,7 @@
 //! The shell: sockets, gRPC and HTTP services, configuration, the driver of the event loop.
 
 pub mod announce;
+pub mod bootstrap;
 pub mod config;
 pub mod driver;
 pub mod fuzz;

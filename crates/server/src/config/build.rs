@@ -3,9 +3,9 @@
 use super::args::{self, Values};
 use super::settings::{CompactionMode, Config};
 use super::url::{self, Url};
-use super::{duration, flags, identity, initial};
+use super::{duration, flags, initial};
 use std::time::Duration;
-use types::limits;
+use types::{MemberId, limits};
 
 /// What a flag of 0 means, and the least that another value is raised to.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(600);
@@ -65,17 +65,18 @@ pub(super) fn build(values: &Values) -> Result<Config, String> {
     let token = read.text("initial-cluster-token").to_string();
     let initial_cluster =
         initial::cluster(read.text("initial-cluster"), &name, &advertise_peer_urls);
-    let member_urls = initial::own_urls(&initial_cluster, &name, &advertise_peer_urls)?;
-    let member_id = identity::member_id(&member_urls, &token);
+    let founders = initial::parse(&initial_cluster, &token)?;
+    let own = founders.iter().find(|founder| founder.name == name);
     Ok(Config {
         // Where its data lies.
         data_dir: data_dir(read.text("data-dir"), &name),
         wal_dir: Some(read.text("wal-dir").to_string()).filter(|dir| !dir.is_empty()),
 
         // Who it is, and in which cluster.
+        member_id: own.map_or(MemberId(0), |own| own.id),
         name,
-        member_id,
-        cluster_id: identity::cluster_id(&[member_id]),
+        cluster_id: initial::cluster_id(&founders),
+        founders,
         initial_cluster,
         initial_cluster_new: read.text("initial-cluster-state") == "new",
         initial_cluster_token: token,

@@ -13,8 +13,7 @@ pub(crate) mod duration;
 mod env;
 mod file;
 mod flags;
-mod identity;
-mod initial;
+pub(crate) mod initial;
 mod settings;
 pub mod url;
 pub mod usage;
@@ -24,6 +23,7 @@ mod tests;
 
 use args::Parsed;
 use flags::Support;
+pub use initial::Founder;
 pub use settings::{CompactionMode, Config};
 
 /// What a start of the program leads to.

@@ -1,6 +1,7 @@
 //! The typed settings of a server.
 
 use super::flags;
+use super::initial::Founder;
 use super::url::Url;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct Config {
     pub advertise_peer_urls: Vec<Url>,
     /// The first configuration as given.
     pub initial_cluster: String,
+    /// Its members.
+    pub founders: Vec<Founder>,
     /// True for a cluster that shall be new.
     pub initial_cluster_new: bool,
     /// Sets clusters of equal URLs apart.

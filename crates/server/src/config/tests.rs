@@ -196,3 +196,40 @@ fn quota_zero_is_the_default_and_negative_is_without_bound() {
     assert_eq!(serve("--quota-backend-bytes=-1").quota_flag, -1);
     assert_eq!(serve("--quota-backend-bytes 123456789").quota_flag, 123_456_789);
 }
+
+#[test]
+fn founders_are_read_with_etcds_ids() {
+    let config = serve(
+        "--name b --initial-advertise-peer-urls http://127.0.0.1:2 --initial-cluster-token t \
+         --initial-cluster b=http://127.0.0.1:2,a=http://127.0.0.1:1,a=http://127.0.0.1:3",
+    );
+    let found: Vec<(&str, usize)> =
+        config.founders.iter().map(|one| (one.name.as_str(), one.urls.len())).collect();
+    assert_eq!(found, [("a", 2), ("b", 1)]);
+    assert_eq!(config.member_id, config.own().expect("itself").id);
+    assert_eq!(config.verify_bootstrap(), Ok(()));
+}
+
+#[test]
+fn a_first_configuration_that_cannot_be_is_refused_in_etcds_words() {
+    let peers = "--initial-advertise-peer-urls http://127.0.0.1:2 --initial-cluster";
+    for (line, why) in [
+        (
+            format!("--name b {peers} a=http://127.0.0.1:2"),
+            "couldn't find local name \"b\" in the initial cluster configuration",
+        ),
+        (
+            format!("--name a {peers} a=http://127.0.0.1:1"),
+            "--initial-cluster has a=http://127.0.0.1:1 but missing from \
+             --initial-advertise-peer-urls=http://127.0.0.1:2",
+        ),
+        (
+            format!("--name a {peers} a=http://127.0.0.1:2,b=http://127.0.0.1:2"),
+            "initial cluster a=http://127.0.0.1:2,b=http://127.0.0.1:2 has duplicate url",
+        ),
+    ] {
+        assert_eq!(serve(&line).verify_bootstrap(), Err(why.to_string()), "{line}");
+    }
+    let joins = serve(&format!("--name a {peers} a=http://127.0.0.1:1"));
+    assert_eq!(joins.verify_join(), Ok(()), "a member that joins may be known by another URL");
+}

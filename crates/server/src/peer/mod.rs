@@ -16,6 +16,7 @@
 
 mod dial;
 pub mod inbound;
+pub mod members;
 mod outbound;
 mod queue;
 mod remotes;

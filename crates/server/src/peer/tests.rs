@@ -263,3 +263,66 @@ fn a_damaged_message_ends_its_lane() {
         assert_eq!(heard.broken.get(), 1);
     });
 }
+
+mod list {
+    use crate::config::Founder;
+    use crate::config::url::Url;
+    use crate::peer::members::{Listed, from_json, match_ids, to_json};
+    use types::MemberId;
+
+    fn listed(id: u64, port: u16) -> Listed {
+        Listed {
+            id: MemberId(id),
+            name: String::new(),
+            peer_urls: vec![format!("http://127.0.0.1:{port}")],
+            client_urls: Vec::new(),
+            is_learner: false,
+        }
+    }
+
+    fn founder(name: &str, port: u16) -> Founder {
+        let url = Url::parse(&format!("http://127.0.0.1:{port}")).expect("a URL");
+        Founder { name: name.to_string(), urls: vec![url], id: MemberId(0) }
+    }
+
+    #[test]
+    fn the_list_of_members_is_etcds_json() {
+        let started = Listed {
+            name: "a".to_string(),
+            client_urls: vec!["http://127.0.0.1:1".to_string()],
+            ..listed(u64::MAX, 2)
+        };
+        let learner = Listed { is_learner: true, ..listed(3, 4) };
+        let members = [started, learner];
+        let text = to_json(&members);
+        assert_eq!(
+            text,
+            "[{\"id\":18446744073709551615,\"peerURLs\":[\"http://127.0.0.1:2\"],\"name\":\"a\",\
+             \"clientURLs\":[\"http://127.0.0.1:1\"]},{\"id\":3,\
+             \"peerURLs\":[\"http://127.0.0.1:4\"],\"isLearner\":true}]\n"
+        );
+        assert_eq!(from_json(text.as_bytes()).as_deref(), Some(&members[..]));
+        for bad in
+            ["", "{}", "[1]", "[{\"id\":-1,\"peerURLs\":[]}]", "[{\"id\":1,\"peerURLs\":[2]}]"]
+        {
+            assert_eq!(from_json(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_joining_member_takes_the_ids_of_the_running_cluster() {
+        let mut founders = [founder("a", 1), founder("b", 2)];
+        assert_eq!(match_ids(&mut founders, &[listed(20, 2), listed(10, 1)]), Ok(()));
+        assert_eq!(founders.map(|one| one.id.0), [10, 20]);
+        let mut founders = [founder("a", 1), founder("b", 2)];
+        assert_eq!(
+            match_ids(&mut founders, &[listed(10, 1)]),
+            Err("member count is unequal".to_string())
+        );
+        assert_eq!(
+            match_ids(&mut founders, &[listed(10, 1), listed(0x30, 3)]),
+            Err("PeerURLs: no match found for existing member (30, [http://127.0.0.1:3])"
+                .to_string())
+        );
+    }
+}
