@@ -114,6 +114,7 @@ async fn write_and_kill(
             recorder: Rc::clone(recorder),
             stop: Rc::clone(&stop),
             dice: Dice::new(dice.draw()),
+            retired: None,
         };
         writers.push(tokio::task::spawn_local(writer.run()));
     }

@@ -3,6 +3,7 @@
 
 pub mod cage;
 pub mod cases;
+pub mod cluster;
 pub mod dice;
 pub mod disk;
 pub mod full;

@@ -47,6 +47,9 @@ pub struct Recorder {
     pub unknown: u64,
     /// What contradicts the record.
     pub violations: Vec<String>,
+    /// A request without an answer may be carried out later: a cluster keeps it and proposes it
+    /// again, while a single process takes it into its grave.
+    pub outlives: bool,
 }
 
 impl Recorder {
@@ -98,7 +101,9 @@ impl Recorder {
                 ));
             }
             key.known = found;
-            key.maybe.clear();
+            if !self.outlives || !as_known {
+                key.maybe.clear();
+            }
         }
         for name in served.keys() {
             if !self.keys.contains_key(name) {
@@ -118,6 +123,9 @@ impl Recorder {
             if !self.leases.contains(lease) && !self.leases_maybe.contains(lease) {
                 self.violations.push(format!("lease {lease:016x} is served and was revoked"));
             }
+        }
+        if self.outlives {
+            return;
         }
         self.leases = served.clone();
         self.leases_maybe.clear();

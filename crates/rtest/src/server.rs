@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Server {
     program: Vec<String>,
+    name: String,
+    /// `--initial-cluster`; itself alone if empty.
+    cluster: String,
     data: PathBuf,
     log: PathBuf,
     port: u16,
@@ -32,6 +35,8 @@ impl Server {
         ensure!(!program.is_empty(), "the server's command is empty");
         Ok(Server {
             program,
+            name: "one".to_string(),
+            cluster: String::new(),
             data: data.to_path_buf(),
             log: log.to_path_buf(),
             port: free_port()?,
@@ -40,6 +45,17 @@ impl Server {
             env: Vec::new(),
             child: None,
         })
+    }
+
+    /// Makes it a member of a cluster, under this name.
+    pub fn join(&mut self, name: &str, cluster: &str) {
+        self.name = name.to_string();
+        self.cluster = cluster.to_string();
+    }
+
+    /// Its part of `--initial-cluster` under a name.
+    pub fn founder(&self, name: &str) -> String {
+        format!("{name}=http://{}", self.peer_address())
     }
 
     /// Where clients reach it.
@@ -67,16 +83,18 @@ impl Server {
         ensure!(self.child.is_none(), "the server runs already");
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         let url = self.endpoint();
-        let peer = format!("http://127.0.0.1:{}", self.peer_port);
+        let peer = format!("http://{}", self.peer_address());
+        let alone = self.founder(&self.name);
+        let cluster = if self.cluster.is_empty() { &alone } else { &self.cluster };
         let child = Command::new(&self.program[0])
             .args(&self.program[1..])
-            .arg("--name=one")
+            .arg(format!("--name={}", self.name))
             .arg(format!("--data-dir={}", self.data.display()))
             .arg(format!("--listen-client-urls={url}"))
             .arg(format!("--advertise-client-urls={url}"))
             .arg(format!("--listen-peer-urls={peer}"))
             .arg(format!("--initial-advertise-peer-urls={peer}"))
-            .arg(format!("--initial-cluster=one={peer}"))
+            .arg(format!("--initial-cluster={cluster}"))
             .args(&self.extra)
             .envs(self.env.clone())
             .stdin(Stdio::null())
@@ -130,13 +148,23 @@ impl Server {
 
     /// SIGTERM; it is not waited for.
     pub fn terminate(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::TERM)
+    }
+
+    /// SIGSTOP, or SIGCONT.
+    pub fn pause(&self, paused: bool) -> Result<()> {
+        use rustix::process::Signal;
+        self.signal(if paused { Signal::STOP } else { Signal::CONT })
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
         let pid = self.pid().context("the server is not running")?;
         let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
         let pid = pid.context("a process id")?;
-        Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+        Ok(rustix::process::kill_process(pid, signal)?)
     }
 
-    /// Where peers would reach it.
+    /// Where peers reach it.
     pub fn peer_address(&self) -> String {
         format!("127.0.0.1:{}", self.peer_port)
     }

@@ -8,6 +8,7 @@ use proto::etcdserverpb::{
     compare, request_op,
 };
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -29,14 +30,25 @@ pub struct Writer {
     pub stop: Rc<Cell<bool>>,
     /// Its choices.
     pub dice: Dice,
+    /// Keys whose state is not known any more: they are never written again, others stand in.
+    pub retired: Retired,
 }
 
+/// How often each of a writer's keys was given up; `None` for a writer that ends at its first
+/// failure.
+pub type Retired = Option<BTreeMap<u64, u64>>;
+
+/// Pause of a writer that goes on after a failure.
+const PAUSE: Duration = Duration::from_millis(20);
+
 impl Writer {
-    /// Writes until told to stop or until the server is gone.
-    pub async fn run(mut self) {
+    /// Writes until told to stop or until the server is gone; gives what it retired.
+    pub async fn run(mut self) -> Retired {
         let mut leases = Vec::new();
         while !self.stop.get() {
             let result = match self.dice.below(100) {
+                // An unanswered put that is carried out later must not tie its key to a lease.
+                0..50 if self.retired.is_some() => self.put(None).await,
                 0..50 => self.put(leases.last().copied()).await,
                 50..70 => self.delete().await,
                 70..92 => self.compare_and_put().await,
@@ -51,9 +63,13 @@ impl Writer {
                     let text = format!("writer {}: {status:?}", self.number);
                     self.recorder.borrow_mut().violations.push(text);
                 }
-                return;
+                if self.retired.is_none() {
+                    return None;
+                }
+                crate::wait::pause(PAUSE).await;
             }
         }
+        self.retired
     }
 
     fn call(&self) -> Call {
@@ -61,7 +77,18 @@ impl Writer {
     }
 
     fn key(&mut self) -> String {
-        format!("w/{}/{}", self.number, self.dice.below(KEYS))
+        let place = self.dice.below(KEYS);
+        let given_up = self.retired.as_ref().and_then(|retired| retired.get(&place));
+        let generation = given_up.map_or(String::new(), |count| format!(".{count}"));
+        format!("w/{}/{place}{generation}", self.number)
+    }
+
+    /// The key's state is not known any more.
+    fn retire(&mut self, key: &str) {
+        let place = key.rsplit('/').next().and_then(|last| last.split('.').next()?.parse().ok());
+        if let (Some(retired), Some(place)) = (&mut self.retired, place) {
+            *retired.entry(place).or_default() += 1;
+        }
     }
 
     /// A value that no other write has.
@@ -191,6 +218,8 @@ impl Writer {
             }
             Err(status) => {
                 recorder.lose(&key, value);
+                drop(recorder);
+                self.retire(&key);
                 Err(status)
             }
         }

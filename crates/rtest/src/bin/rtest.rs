@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use rtest::{cases, full, kill, memory, stall, strace};
+use rtest::{cases, cluster, full, kill, memory, stall, strace};
 
 #[derive(Parser)]
 #[command(about = "Real processes under faults")]
@@ -15,6 +15,8 @@ struct Args {
 enum Command {
     /// SIGKILL under 8 writers, round after round.
     Kill(kill::Options),
+    /// Members that are killed, paused and stopped under writers.
+    Cluster(cluster::Options),
     /// A disk that stalls in sync.
     Stall(stall::Options),
     /// A disk that gets full.
@@ -32,6 +34,7 @@ fn main() -> Result<()> {
     let local = tokio::task::LocalSet::new();
     match Args::parse().command {
         Command::Kill(options) => runtime.block_on(local.run_until(kill::run(options))),
+        Command::Cluster(options) => runtime.block_on(local.run_until(cluster::run(options))),
         Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
         Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
         Command::Memory(options) => runtime.block_on(local.run_until(memory::run(options))),
