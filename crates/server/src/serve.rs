@@ -2,12 +2,13 @@
 
 use crate::config::Config;
 use crate::driver::mailbox::Mailbox;
+use crate::driver::start::Folder;
 use crate::driver::turn::Loop;
 use crate::driver::{Shell, leadership, start};
 use crate::grpc::listen::{self, Connections, Listener, Serves};
 use crate::http::{Ask, Asked, Pages};
 use crate::metrics::Metrics;
-use crate::{announce, grpc, notify, version};
+use crate::{announce, bootstrap, grpc, notify, version};
 use anyhow::Context as _;
 use member::{Request, Response};
 use std::rc::Rc;
@@ -42,13 +43,18 @@ async fn serve(mut config: Config) -> anyhow::Result<Ended> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     announce::starting(&config);
     let bound = bind(&config)?;
-    let opened = start::open(&mut config)?;
+    let folder = Folder::open(&config)?;
+    if folder.is_fresh()? {
+        bootstrap::begin(&mut config).await?;
+    }
+    let opened = start::open(folder, &mut config)?;
     announce::defragmentation(&config);
     let mailbox = Arc::new(Mailbox::default());
     let (member, threads, running) = opened.start(&mailbox)?;
     let shell = Rc::new(Shell::new(config, Box::new(member), mailbox, threads, started));
     let pages = pages(&shell);
     tokio::task::spawn_local(accept(Rc::clone(&shell), pages, bound));
+    shell.connect_peers();
     tokio::task::spawn_local(leadership::watch(Rc::clone(&shell)));
     let stopping = Rc::clone(&shell);
     let signalled = tokio::task::spawn_local(async move {
@@ -121,6 +127,7 @@ pub(crate) fn pages(shell: &Rc<Shell>) -> Rc<Pages<Asks>> {
     metrics.set_identity(config.member_id.0, version::SERVER, &config.gates());
     Rc::new(Pages {
         ask: Asks(Rc::clone(shell)),
+        cluster: config.cluster_id,
         metrics,
         cors: config.cors.clone(),
         host_whitelist: config.host_whitelist.clone(),

@@ -32,6 +32,9 @@ pub trait Core {
     /// True if a write of this cost must be refused for lack of space; raises the alarm then.
     fn over_quota(&mut self, cost: i64) -> bool;
 
+    /// The members of the cluster with the URLs at which peers reach them.
+    fn peers(&self) -> Vec<(MemberId, Vec<String>)>;
+
     /// Figures for metrics.
     fn figures(&self) -> Figures;
 }
@@ -93,6 +96,10 @@ impl Core for Member {
 
     fn over_quota(&mut self, cost: i64) -> bool {
         Member::over_quota(self, cost)
+    }
+
+    fn peers(&self) -> Vec<(MemberId, Vec<String>)> {
+        self.store().members().map(|row| (row.id, row.peer_urls.clone())).collect()
     }
 
     fn figures(&self) -> Figures {

@@ -24,6 +24,7 @@ mod log_thread;
 pub mod mailbox;
 mod metered;
 pub mod outbox;
+mod peers;
 pub mod shell;
 pub mod slot;
 mod space;

@@ -6,6 +6,7 @@ use super::counting::Clients;
 use super::inbox::{Inbox, QueueId};
 use super::mailbox::Mailbox;
 use super::outbox::{Answer, Outbox, ReplyTo};
+use super::peers::PeerMail;
 use super::slot::Slot;
 use super::threads::Threads;
 use super::timing::{Asked, Kind, Timings};
@@ -46,6 +47,7 @@ pub struct Shell {
     pub(super) answered: RefCell<Vec<Rc<Outbox>>>,
     pub(super) loop_waker: RefCell<Option<Waker>>,
     pub(super) mailbox: Arc<Mailbox>,
+    pub(super) peer_mail: PeerMail,
     pub(super) threads: Threads,
     pub(super) cold_reads: RefCell<BTreeMap<u64, Rc<Slot<Vec<Bytes>>>>>,
     cold_next: Cell<u64>,
@@ -102,6 +104,7 @@ impl Shell {
             answered: RefCell::default(),
             loop_waker: RefCell::default(),
             mailbox,
+            peer_mail: PeerMail::default(),
             threads,
             cold_reads: RefCell::default(),
             cold_next: Cell::new(0),
@@ -141,7 +144,7 @@ impl Shell {
         self.wake_loop();
     }
 
-    fn wake_loop(&self) {
+    pub(super) fn wake_loop(&self) {
         if let Some(waker) = &*self.loop_waker.borrow() {
             waker.wake_by_ref();
         }

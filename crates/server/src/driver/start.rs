@@ -6,12 +6,13 @@ use super::metered::MeteredDisk;
 use super::space::Space;
 use super::threads::{LogWork, Threads};
 use super::{flush_thread, helper_thread, log_thread};
+use crate::config::cluster::texts;
 use crate::config::{CompactionMode, Config};
 use crate::metrics::Metrics;
 use anyhow::Context as _;
 use backend::{Backend, Reserve};
 use bytes::Bytes;
-use member::{AutoCompaction, Member};
+use member::{AutoCompaction, Founder, Member};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
@@ -73,21 +74,40 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// The disks of a member: locked, and nothing on them looked at yet.
+pub struct Folder {
+    disk: Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    log_dir: &'static str,
+}
+
+impl Folder {
+    /// Opens the data folder, and the log's if that lies elsewhere.
+    pub fn open(config: &Config) -> anyhow::Result<Folder> {
+        let root = Path::new(&config.data_dir);
+        let disk: Arc<dyn Disk> = Arc::new(
+            OsDisk::open(root)
+                .with_context(|| format!("cannot open data-dir {}", root.display()))?,
+        );
+        let Some(dir) = &config.wal_dir else {
+            return Ok(Folder { log_disk: Arc::clone(&disk), disk, log_dir: LOG_DIR });
+        };
+        let opened =
+            OsDisk::open(Path::new(dir)).with_context(|| format!("cannot open wal-dir {dir}"))?;
+        Ok(Folder { disk, log_disk: Arc::new(opened), log_dir: "." })
+    }
+
+    /// True if no member was ever here: there is no log.
+    pub fn is_fresh(&self) -> anyhow::Result<bool> {
+        self.log_disk.create_dir(self.log_dir)?;
+        Ok(!Wal::exists(&*self.log_disk, self.log_dir)?)
+    }
+}
+
 /// Opens or creates what the data folder holds. The identity that is stored wins over the one
 /// that the flags make, as in etcd.
-pub fn open(config: &mut Config) -> anyhow::Result<Opened> {
-    let root = Path::new(&config.data_dir);
-    let disk: Arc<dyn Disk> = Arc::new(
-        OsDisk::open(root).with_context(|| format!("cannot open data-dir {}", root.display()))?,
-    );
-    let (log_disk, log_dir): (Arc<dyn Disk>, &str) = match &config.wal_dir {
-        None => (Arc::clone(&disk), LOG_DIR),
-        Some(dir) => {
-            let opened = OsDisk::open(Path::new(dir))
-                .with_context(|| format!("cannot open wal-dir {dir}"))?;
-            (Arc::new(opened), ".")
-        }
-    };
+pub fn open(folder: Folder, config: &mut Config) -> anyhow::Result<Opened> {
+    let Folder { disk, log_disk, log_dir } = folder;
     let identity = Identity { cluster: config.cluster_id, member: config.member_id };
     let metrics = Metrics::new(config.extensive_metrics);
     let log_disk = MeteredDisk::around(log_disk, &metrics);
@@ -196,8 +216,13 @@ fn quota(config: &Config) -> i64 {
 fn member_config(config: &Config, bytes: u64, boot: u64) -> member::Config {
     let mut made = member::Config::new(config.member_id, config.cluster_id, boot);
     made.name.clone_from(&config.name);
-    made.peer_urls = config.advertise_peer_urls.iter().map(ToString::to_string).collect();
-    made.client_urls = config.advertise_client_urls.iter().map(ToString::to_string).collect();
+    made.peer_urls = texts(&config.advertise_peer_urls);
+    made.client_urls = texts(&config.advertise_client_urls);
+    made.founders = config
+        .founders
+        .iter()
+        .map(|founder| Founder { id: founder.id, peer_urls: texts(&founder.urls) })
+        .collect();
     made.seed = random();
     made.heartbeat = Duration::from_millis(config.heartbeat_ms);
     made.election = Duration::from_millis(config.election_ms);

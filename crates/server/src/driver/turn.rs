@@ -58,6 +58,9 @@ impl Loop {
                 }
             }
         }
+        for event in shell.peer_mail.take() {
+            core.step(now, event, &mut self.effects);
+        }
         shell.inbox.borrow_mut().take_turn(&mut self.arrivals);
         for event in self.arrivals.drain(..) {
             core.step(now, event, &mut self.effects);
@@ -119,7 +122,7 @@ impl Future for Loop {
         if self.shell.facts.stopped.get() {
             return Poll::Ready(());
         }
-        if !self.shell.inbox.borrow().is_empty() {
+        if !self.shell.inbox.borrow().is_empty() || !self.shell.peer_mail.is_empty() {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -147,9 +150,7 @@ impl Shell {
             Effect::Note(note) => self.note(&note, now),
             Effect::Stopped => self.facts.stopped.set(true),
             Effect::Fatal(error) => super::fatal::refuse(&error),
-            Effect::Send { to, .. } => {
-                tracing::warn!(peer = %to, "a message to another member was dropped");
-            }
+            Effect::Send { to, class, message } => self.peer_mail.send(to, class, message),
             other => self.threads.execute(other),
         }
     }

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::config::url::{Scheme, Url};
 use crate::driver::Shell;
 use crate::http::{self, Ask, Pages, Surface};
+use crate::peer;
 use anyhow::Context as _;
 use bytes::{Buf, Bytes, BytesMut};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
@@ -189,9 +190,6 @@ where
     if serves == Serves::Metrics {
         return http::serve(stream, pages, Surface::Metrics).await;
     }
-    if serves == Serves::Peer {
-        return http::serve(stream, pages, Surface::Peer).await;
-    }
     let sniffed = tokio::time::timeout(HANDSHAKE_MAX, sniff(&mut stream)).await;
     let Ok(Ok((is_http2, first))) = sniffed else { return };
     match (is_http2, serves) {
@@ -200,6 +198,13 @@ where
         }
         (false, Serves::Both | Serves::Http) => {
             http::serve(Rewound { first, stream }, pages, Surface::Client).await;
+        }
+        (true, Serves::Peer) => {
+            let local = shell.local();
+            peer::inbound::serve(Rewound { first, stream }, shell, local).await;
+        }
+        (false, Serves::Peer) => {
+            http::serve(Rewound { first, stream }, pages, Surface::Peer).await;
         }
         _ => {}
     }

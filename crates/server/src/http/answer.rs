@@ -1,8 +1,10 @@
 //! Answers with the headers that Go's library gives them.
 
+use crate::peer::members::CLUSTER_HEADER;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Response, StatusCode};
+use types::ClusterId;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -17,13 +19,23 @@ pub(super) struct Answer {
     pub(super) allow_get: bool,
     /// Where the page is, if not here.
     pub(super) location: Option<String>,
+    /// The cluster's id goes into the header.
+    pub(super) cluster: Option<ClusterId>,
     pub(super) body: String,
 }
 
 impl Answer {
     /// A page.
     pub(super) fn ok(content_type: &'static str, body: String) -> Answer {
-        Answer { status: 200, content_type, nosniff: false, allow_get: false, location: None, body }
+        Answer {
+            status: 200,
+            content_type,
+            nosniff: false,
+            allow_get: false,
+            location: None,
+            cluster: None,
+            body,
+        }
     }
 
     /// Nothing, well.
@@ -55,6 +67,9 @@ impl Answer {
         }
         if let Some(location) = self.location {
             response = response.header("location", location);
+        }
+        if let Some(cluster) = self.cluster {
+            response = response.header(CLUSTER_HEADER, format!("{:x}", cluster.0));
         }
         response
             .body(Full::new(self.body.into()))

@@ -12,6 +12,7 @@ mod tests;
 
 use crate::config::usage::SERVER_VERSION;
 use crate::metrics::Metrics;
+use crate::peer::members::{self, Listed};
 use answer::{Answer, not_found, only_get};
 use bytes::Bytes;
 use http_body_util::Full;
@@ -24,7 +25,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use types::OpError;
+use types::{ClusterId, OpError};
 
 /// Time for a client to send its header; etcd's constant.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -51,7 +52,7 @@ pub enum Surface {
     Client,
     /// Health and metrics only.
     Metrics,
-    /// The version only: the peer port, which is bound so that nothing else takes it.
+    /// What other members ask before they speak HTTP/2: version and members.
     Peer,
 }
 
@@ -61,6 +62,8 @@ pub struct Pages<A> {
     pub ask: A,
     /// What is counted.
     pub metrics: Metrics,
+    /// The cluster, which the peer port names.
+    pub cluster: ClusterId,
     /// Origins allowed; empty or `*` is all.
     pub cors: Vec<String>,
     /// Hosts allowed; empty or `*` is all.
@@ -114,6 +117,8 @@ impl<A: Ask> Pages<A> {
         match (path, surface) {
             ("/version", Surface::Client | Surface::Peer) if !is_get => only_get(),
             ("/version", Surface::Client | Surface::Peer) => self.version(),
+            (members::PATH, Surface::Peer) if !is_get => only_get(),
+            (members::PATH, Surface::Peer) => self.members().await,
             (_, Surface::Peer) => not_found(),
             ("/metrics", _) => self.scrape(),
             ("/health", _) if !is_get => {
@@ -149,6 +154,23 @@ impl<A: Ask> Pages<A> {
              \"storage\":\"{cluster}\"}}"
         );
         Answer::ok("application/json", body)
+    }
+
+    /// The members as this one knows them, without asking the others.
+    async fn members(&self) -> Answer {
+        let asked = self.ask.ask(member::Request::MemberList { linearizable: false }).await;
+        let Ok(member::Response::Members(rows)) = asked else {
+            return Answer::error(503, "the member is stopping");
+        };
+        let rows = rows.into_iter().map(|row| Listed {
+            id: row.id,
+            name: row.name,
+            peer_urls: row.peer_urls,
+            client_urls: row.client_urls,
+            is_learner: row.is_learner,
+        });
+        let body = members::to_json(&rows.collect::<Vec<_>>());
+        Answer { cluster: Some(self.cluster), ..Answer::ok("application/json", body) }
     }
 
     /// The host of a request that is not on the list.

@@ -45,6 +45,7 @@ fn pages(fake: Fake) -> Pages<Fake> {
     Pages {
         ask: fake,
         metrics: Metrics::new(false),
+        cluster: types::ClusterId(0xcdf8),
         cors: vec!["*".to_string()],
         host_whitelist: vec!["*".to_string()],
     }

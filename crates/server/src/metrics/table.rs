@@ -191,6 +191,13 @@ metrics! {
     client_received: IntCounter = "etcd_network_client_grpc_received_bytes_total", "Bytes of messages from clients.", ();
     client_sent: IntCounter = "etcd_network_client_grpc_sent_bytes_total", "Bytes of messages to clients.", ();
     stream_failures: IntCounterVec = "etcd_network_server_stream_failures_total", "Failures of streams.", &["Type", "API"];
+    active_peers: IntGaugeVec = "etcd_network_active_peers", "Connected peers.", &["Local", "Remote"];
+    disconnected_peers: IntCounterVec = "etcd_network_disconnected_peers_total", "Peers that were lost.", &["Local", "Remote"];
+    peer_received: IntCounterVec = "etcd_network_peer_received_bytes_total", "Bytes of messages from peers.", &["From"];
+    peer_received_failures: IntCounterVec = "etcd_network_peer_received_failures_total", "Streams of peers that broke.", &["From"];
+    peer_round_trip: HistogramVec = "etcd_network_peer_round_trip_time_seconds", "Time of a ping to a peer.", ((0.0001, 2.0, 16), &["To"]);
+    peer_sent: IntCounterVec = "etcd_network_peer_sent_bytes_total", "Bytes of messages to peers.", &["To"];
+    peer_sent_failures: IntCounterVec = "etcd_network_peer_sent_failures_total", "Messages that could not be sent to peers.", &["To"];
     known_peers: IntGaugeVec = "etcd_network_known_peers", "Known peers.", &["Local", "Remote"];
     proxy_cache_hits: IntGauge = "etcd_grpc_proxy_cache_hits_total", "Of the proxy.", ();
     proxy_cache_keys: IntGauge = "etcd_grpc_proxy_cache_keys_total", "Of the proxy.", ();
