@@ -87,6 +87,17 @@ impl Queued {
     fn is_empty(&self) -> bool {
         self.entries.is_empty() && !self.votes
     }
+
+    /// Puts entries behind those that wait. A new leader's entries take the place of what an older
+    /// one had there: nothing of it was written, so nothing of it is lost.
+    fn extend(&mut self, entries: impl Iterator<Item = wal::Entry>) {
+        for entry in entries {
+            if self.entries.last().is_some_and(|last| entry.index <= last.index) {
+                self.entries.retain(|held| held.index < entry.index);
+            }
+            self.entries.push(entry);
+        }
+    }
 }
 
 impl Node {
@@ -300,7 +311,7 @@ impl Node {
         if !entries.is_empty() || votes {
             self.queued.number = self.number;
             self.queued.votes |= votes;
-            self.queued.entries.extend(entries.iter().map(from_raft));
+            self.queued.extend(entries.iter().map(from_raft));
         }
         self.outbox.extend(from.take_messages());
         let votes_open = self.queued.votes || self.in_flight.as_ref().is_some_and(|it| it.votes);

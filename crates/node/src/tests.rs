@@ -377,3 +377,38 @@ fn messages_survive_the_way() {
     });
     assert!(10 < count);
 }
+
+fn append(from: u64, term: u64, after: (u64, u64), entries: &[(u64, u64)]) -> Message {
+    let entry = |(index, term): &(u64, u64)| {
+        let data = Bytes::from(format!("e{index}@{term}"));
+        eraftpb::Entry { index: *index, term: *term, data, ..eraftpb::Entry::default() }
+    };
+    let mut message = Message {
+        from,
+        to: 2,
+        term,
+        index: after.0,
+        log_term: after.1,
+        entries: entries.iter().map(entry).collect::<Vec<_>>().into(),
+        ..Message::default()
+    };
+    message.set_msg_type(MessageType::MsgAppend);
+    message
+}
+
+#[test]
+fn a_new_leaders_entries_replace_what_waits_to_be_written() {
+    let mut node = node(2, &[1, 2, 3]);
+    node.step(MemberId(1), append(1, 1, (0, 0), &[(1, 1)])).unwrap();
+    drain(&mut node);
+    let first = node.take_persist().unwrap();
+    node.step(MemberId(1), append(1, 1, (1, 1), &[(2, 1), (3, 1), (4, 1)])).unwrap();
+    drain(&mut node);
+    node.step(MemberId(3), append(3, 2, (2, 1), &[(3, 2)])).unwrap();
+    drain(&mut node);
+    node.persisted(first.number);
+    drain(&mut node);
+    let second = node.take_persist().unwrap();
+    assert_eq!(texts(&second.entries), ["e2@1", "e3@2"]);
+    assert_eq!(second.hard_state.map(|state| state.term), Some(Term(2)));
+}
