@@ -34,9 +34,11 @@ pub struct Writer {
     pub retired: Retired,
 }
 
-/// How often each of a writer's keys was given up; `None` for a writer that ends at its first
-/// failure.
-pub type Retired = Option<BTreeMap<u64, u64>>;
+/// How often each of a writer's keys was given up.
+pub type GivenUp = BTreeMap<u64, u64>;
+
+/// What a writer gave up; `None` for one that ends at its first failure.
+pub type Retired = Option<GivenUp>;
 
 /// Pause of a writer that goes on after a failure.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -63,9 +65,7 @@ impl Writer {
                     let text = format!("writer {}: {status:?}", self.number);
                     self.recorder.borrow_mut().violations.push(text);
                 }
-                if self.retired.is_none() {
-                    return None;
-                }
+                self.retired.as_ref()?;
                 crate::wait::pause(PAUSE).await;
             }
         }

@@ -8,7 +8,7 @@ mod probe;
 use crate::dice::Dice;
 use crate::recorder::Recorder;
 use crate::watching::Watched;
-use crate::writer::Writer;
+use crate::writer::{GivenUp, Writer};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use fault::Fault;
@@ -18,6 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// Options of the gate.
 #[derive(Args, Clone, Debug)]
@@ -78,7 +79,7 @@ struct Run {
     watched: Watched,
     dice: Dice,
     /// Keys that writers gave up, by writer.
-    retired: BTreeMap<u64, BTreeMap<u64, u64>>,
+    retired: BTreeMap<u64, GivenUp>,
     /// Longest time without an acknowledged write, by fault.
     gaps: BTreeMap<Fault, Vec<Duration>>,
 }
@@ -126,10 +127,7 @@ impl Run {
         Ok(())
     }
 
-    fn start_writers(
-        &mut self,
-        stop: &Rc<Cell<bool>>,
-    ) -> Result<Vec<tokio::task::JoinHandle<(u64, BTreeMap<u64, u64>)>>> {
+    fn start_writers(&mut self, stop: &Rc<Cell<bool>>) -> Result<Vec<JoinHandle<(u64, GivenUp)>>> {
         let mut writers = Vec::new();
         for at in 0..WRITERS * self.members.len() {
             let number = u64::try_from(at)?;

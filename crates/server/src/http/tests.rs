@@ -23,6 +23,15 @@ impl Ask for Fake {
             member::Request::Range(op) if op.serializable => {
                 Ok(member::Response::Range(types::outcome::RangeOutcome::default()))
             }
+            member::Request::MemberList { linearizable: false } => {
+                Ok(member::Response::Members(vec![member::request::MemberInfo {
+                    id: MemberId(7),
+                    name: String::new(),
+                    peer_urls: vec!["http://127.0.0.1:1".to_string()],
+                    client_urls: Vec::new(),
+                    is_learner: false,
+                }]))
+            }
             _ => self.read.map(|()| member::Response::Barrier),
         };
         Box::pin(std::future::ready(answer))
@@ -148,10 +157,17 @@ fn the_metrics_port_shows_health_and_metrics_only() {
 }
 
 #[test]
-fn the_peer_port_shows_the_version_only() {
+fn the_peer_port_shows_version_and_members_only() {
     for (path, status) in [("/version", 200), ("/metrics", 404), ("/health", 404), ("/raft", 404)] {
         assert_eq!(call(&healthy(), "GET", path, Surface::Peer).0, status, "{path}");
     }
+    let list = "[{\"id\":7,\"peerURLs\":[\"http://127.0.0.1:1\"]}]\n";
+    assert_eq!(call(&healthy(), "GET", "/members", Surface::Peer), (200, list.into()));
+    assert_eq!(call(&healthy(), "POST", "/members", Surface::Peer).0, 405);
+    assert_eq!(get(&healthy(), "/members").0, 404);
+    let request = Request::builder().uri("/members").body(()).expect("a request");
+    let answer = now(healthy().page(&request, Surface::Peer)).into_response();
+    assert_eq!(answer.headers()["x-etcd-cluster-id"], "cdf8");
 }
 
 #[test]

@@ -34,6 +34,15 @@ struct Heard {
     broken: Cell<usize>,
 }
 
+impl Heard {
+    /// The messages of four bytes, as numbers.
+    fn numbers(&self) -> Vec<u32> {
+        let messages = self.messages.borrow();
+        let numbers = messages.iter().filter_map(|(_, message)| message.as_ref().try_into().ok());
+        numbers.map(u32::from_be_bytes).collect()
+    }
+}
+
 impl Hub for Heard {
     fn message(&self, from: MemberId, message: Bytes) {
         self.messages.borrow_mut().push((from, message));
@@ -138,15 +147,10 @@ fn messages_of_a_lane_arrive_in_order() {
         }
         assert!(peers.send(B, Lane::Appends, Bytes::from(large.clone())));
         until("the large one came", || heard_from(&heard, A, &large) == 1).await;
-        let messages = heard.messages.borrow();
-        let numbers: Vec<u32> = messages
-            .iter()
-            .filter_map(|(_, message)| message.as_ref().try_into().ok().map(u32::from_be_bytes))
-            .collect();
+        let numbers = heard.numbers();
         assert_eq!(numbers, (0..500).collect::<Vec<u32>>());
         assert_eq!(sent.active.get(), Some(true));
         assert!(peers.active_for(B).is_some());
-        drop(messages);
         until("a ping was answered", || 0 < sent.round_trips.get()).await;
     });
 }

@@ -11,7 +11,7 @@ use proto::v3lockpb;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use types::Time;
+use types::{MemberId, Time};
 
 const PUT: &str = "/etcdserverpb.KV/Put";
 
@@ -59,6 +59,10 @@ impl Core for Stalled {
 
     fn over_quota(&mut self, cost: i64) -> bool {
         Core::over_quota(&mut self.member, cost)
+    }
+
+    fn peers(&self) -> Vec<(MemberId, Vec<String>)> {
+        Vec::new()
     }
 
     fn figures(&self) -> Figures {

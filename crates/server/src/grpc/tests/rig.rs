@@ -67,7 +67,7 @@ pub(super) fn with_core(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let opened = start::open(&mut config).unwrap();
+        let opened = start::open(start::Folder::open(&config).unwrap(), &mut config).unwrap();
         let mailbox = Arc::new(Mailbox::default());
         let (member, threads, running) = opened.start(&mailbox).unwrap();
         let shell = Shell::new(*config, wrap(member), mailbox, threads, Instant::now());
