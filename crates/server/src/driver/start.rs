@@ -6,7 +6,7 @@ use super::metered::MeteredDisk;
 use super::space::Space;
 use super::threads::{LogWork, Threads};
 use super::{flush_thread, helper_thread, log_thread};
-use crate::config::cluster::texts;
+use crate::config::initial::texts;
 use crate::config::{CompactionMode, Config};
 use crate::metrics::Metrics;
 use anyhow::Context as _;
