@@ -6,3 +6,4 @@ mod property;
 mod rig;
 mod scripts;
 mod sliced;
+mod streams;

@@ -3,6 +3,7 @@
 
 pub(crate) mod flags;
 mod listing;
+mod texts;
 pub(crate) mod tree;
 pub(crate) mod usage;
 

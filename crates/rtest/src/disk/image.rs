@@ -1,7 +1,12 @@
 //! What the disk holds: per file the bytes that programs see and the bytes that are durable, per
 //! folder the entries that are durable and the changes since, in order.
 
+mod loss;
+
+pub use loss::Loss;
+
 use crate::dice::Dice;
+use loss::lose_file;
 use std::collections::{BTreeMap, BTreeSet};
 
 const SECTOR: usize = 512;
@@ -50,15 +55,6 @@ impl Node {
     fn folder() -> Node {
         Node::Folder { seen: BTreeMap::new(), durable: BTreeMap::new(), pending: vec![] }
     }
-}
-
-/// How a loss of power treats what was not synced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Loss {
-    /// All of it is gone.
-    Drop,
-    /// Each sector is kept, gone or torn, by dice.
-    Tear,
 }
 
 /// Why a call fails.
@@ -349,94 +345,5 @@ impl Image {
     }
 }
 
-/// What is left of a file.
-fn lose_file(
-    seen: &[u8],
-    durable: &[u8],
-    dirty: &BTreeSet<usize>,
-    loss: Loss,
-    dice: &mut Dice,
-) -> Vec<u8> {
-    let mut kept = durable.to_vec();
-    if loss == Loss::Drop {
-        return kept;
-    }
-    if dice.chance(50) {
-        // The length reached the disk; bytes that did not are zero.
-        kept.resize(seen.len(), 0);
-    }
-    for sector in dirty {
-        let start = sector * SECTOR;
-        let end = (start + SECTOR).min(seen.len()).min(kept.len());
-        if end <= start {
-            continue;
-        }
-        let taken = match dice.below(5) {
-            0 | 1 => end - start,
-            2 => usize::try_from(dice.below((end - start) as u64)).unwrap_or(0),
-            _ => 0,
-        };
-        kept[start..start + taken].copy_from_slice(&seen[start..start + taken]);
-    }
-    kept
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_synced_survives_and_the_rest_is_gone() {
-        let mut image = Image::default();
-        let file = image.create(ROOT, "a", false).expect("room");
-        image.write(file, 0, b"one").expect("room");
-        image.sync(file).expect("a good disk");
-        image.sync(ROOT).expect("a good disk");
-        image.write(file, 0, b"two, and longer").expect("room");
-        let other = image.create(ROOT, "b", false).expect("room");
-        image.sync(other).expect("a good disk");
-        image.power_loss(Loss::Drop, &mut Dice::new(1));
-        assert_eq!(image.read(file, 0, 100).expect("there"), b"one");
-        assert_eq!(image.lookup(ROOT, "b"), Err(Refusal::NoEntry), "the folder was not synced");
-    }
-
-    #[test]
-    fn a_rename_is_undone_whole_or_kept_whole() {
-        for seed in 0..50 {
-            let mut image = Image::default();
-            let old = image.create(ROOT, "a", false).expect("room");
-            image.sync(ROOT).expect("a good disk");
-            image.rename((ROOT, "a"), (ROOT, "b")).expect("there");
-            image.power_loss(Loss::Tear, &mut Dice::new(seed));
-            let names = (image.lookup(ROOT, "a"), image.lookup(ROOT, "b"));
-            assert!(
-                names == (Ok(old), Err(Refusal::NoEntry))
-                    || names == (Err(Refusal::NoEntry), Ok(old)),
-                "{names:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_failed_sync_loses_the_bytes_and_the_next_one_reports_nothing() {
-        let mut image = Image::default();
-        let file = image.create(ROOT, "a", false).expect("room");
-        image.sync(ROOT).expect("a good disk");
-        image.write(file, 0, b"gone").expect("room");
-        image.fail_next_sync = true;
-        assert_eq!(image.sync(file), Err(Refusal::Io));
-        assert_eq!(image.sync(file), Ok(()));
-        image.power_loss(Loss::Drop, &mut Dice::new(1));
-        assert_ne!(image.read(file, 0, 4).expect("there"), b"gone");
-    }
-
-    #[test]
-    fn a_full_disk_refuses_growth_and_takes_overwrites() {
-        let mut image = Image::default();
-        let file = image.create(ROOT, "a", false).expect("room");
-        image.write(file, 0, &[1; 1000]).expect("room");
-        image.capacity = image.used();
-        assert_eq!(image.write(file, 500, &[2; 1000]), Err(Refusal::NoSpace));
-        assert_eq!(image.write(file, 0, &[2; 1000]), Ok(()));
-    }
-}
+mod tests;

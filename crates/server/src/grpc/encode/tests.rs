@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use prost::Message;
 use proto::etcdserverpb as pb;
 use proto::mvccpb::KeyValue;
-use types::{ClusterId, MemberId, Term};
+use types::{ClusterId, MemberId, Revision, Term};
 
 const HEADER: Header =
     Header { cluster: ClusterId(u64::MAX), member: MemberId(7), revision: 99, term: Term(3) };
