@@ -36,6 +36,9 @@ impl Checkpoints {
 
     /// The lease starts to run (again). Only leases longer than the interval are checkpointed.
     pub(crate) fn started(&mut self, id: LeaseId, ttl: i64, now: Time, recorded: bool) {
+        if self.interval.is_none() && !recorded && self.states.is_empty() {
+            return;
+        }
         self.unplan(id);
         let planned = self
             .interval

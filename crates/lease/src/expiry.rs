@@ -61,7 +61,8 @@ pub struct Remaining {
 struct Clock {
     ttl: i64,
     deadline: Time,
-    /// Where the lease stands in `queue`: its deadline, or when its revoke is tried again.
+    /// Where the lease stands in `queue`: no later than its deadline, or when its revoke is tried
+    /// again. A renewal leaves it where it stands; it moves on once its time there has come.
     queued: Time,
 }
 
@@ -156,7 +157,7 @@ impl Expiry {
         if !self.leading {
             return Renew::NotLeader;
         }
-        let Some(clock) = self.clocks.get(&id) else { return Renew::Unknown };
+        let Some(clock) = self.clocks.get_mut(&id) else { return Renew::Unknown };
         if clock.deadline <= now {
             return Renew::Expired;
         }
@@ -165,7 +166,13 @@ impl Expiry {
             return Renew::NeedsClear;
         }
         let ttl = clock.ttl;
-        self.set(id, ttl, now + seconds(ttl));
+        clock.deadline = now + seconds(ttl);
+        if clock.deadline < clock.queued {
+            // It had more than its TTL, after a change of leader.
+            self.queue.remove(&(clock.queued, id));
+            clock.queued = clock.deadline;
+            self.queue.insert((clock.queued, id));
+        }
         self.checkpoints.started(id, ttl, now, false);
         Renew::Done { ttl }
     }
@@ -178,7 +185,7 @@ impl Expiry {
         Some(Remaining { seconds: left - over, ttl: clock.ttl })
     }
 
-    /// Leases that ran out, at most `count_max`, by deadline: to be revoked through the log. Each
+    /// Leases that ran out, looking at `count_max` at most: to be revoked through the log. Each
     /// is named again after `Config::retry`, until its revoke is applied.
     pub fn due(&mut self, now: Time, count_max: usize, out: &mut Vec<LeaseId>) {
         for _ in 0..count_max {
@@ -188,10 +195,12 @@ impl Expiry {
             }
             self.queue.pop_first();
             let clock = self.clocks.get_mut(&id).expect("queued leases have a clock");
-            assert!(clock.deadline <= now, "lease {id} is not revoked before its deadline");
-            clock.queued = now + self.config.retry;
+            let is_due = clock.deadline <= now;
+            clock.queued = if is_due { now + self.config.retry } else { clock.deadline };
             self.queue.insert((clock.queued, id));
-            out.push(id);
+            if is_due {
+                out.push(id);
+            }
         }
     }
 
@@ -208,7 +217,7 @@ impl Expiry {
         }
     }
 
-    /// When `due` or `checkpoints_due` has something next.
+    /// When `due` or `checkpoints_due` may have something next; early if leases were renewed.
     pub fn next_deadline(&self) -> Option<Time> {
         let revoke = self.queue.first().map(|(time, _)| *time);
         [revoke, self.checkpoints.next_deadline()].into_iter().flatten().min()

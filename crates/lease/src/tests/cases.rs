@@ -226,3 +226,25 @@ fn leases_are_listed_by_what_is_left() {
     expiry.granted(at(0), id(3), 30);
     assert_eq!(expiry.by_deadline(), [id(2), id(3), id(1)]);
 }
+
+#[test]
+fn a_renewed_lease_runs_out_one_ttl_after_its_last_renewal() {
+    let mut table = Table::default();
+    table.grant(Index(1), id(1), 10).unwrap();
+    table.grant(Index(1), id(2), 10).unwrap();
+    let mut expiry = leader(&table);
+    // After a change of leader it has one election timeout more than its TTL.
+    assert_eq!(expiry.renew(at(0), id(1)), Renew::Done { ttl: 10 });
+    assert_eq!(expiry.next_deadline(), Some(at(10)));
+    for second in 1..=9 {
+        assert_eq!(expiry.renew(at(second), id(1)), Renew::Done { ttl: 10 });
+        assert!(expiry.next_deadline() <= Some(at(10)), "never later than a deadline");
+    }
+    assert_eq!(due(&mut expiry, at(10)), [0; 0], "it moves to its deadline");
+    assert_eq!(expiry.next_deadline(), Some(at(11)), "the other one is next");
+    assert_eq!(due(&mut expiry, at(11)), [2]);
+    assert_eq!(due(&mut expiry, at(19)), [2, 1]);
+    expiry.revoked(id(2));
+    expiry.revoked(id(1));
+    assert_eq!(expiry.next_deadline(), None);
+}
