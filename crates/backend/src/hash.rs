@@ -15,6 +15,9 @@ use sha2::{Digest, Sha256};
 /// Records whose keys are compared in one pass: bounds the memory to about 12 MiB.
 const RECORDS_PER_PASS: u64 = 512 * 1024;
 
+/// Records between two calls of `rest`: some milliseconds.
+const RECORDS_PER_REST: u64 = 4 * 1024;
+
 /// The key's fingerprint, the number of the record at or below the revision, and if it is a
 /// delete marker.
 type Seen = (u128, u64, bool);
@@ -45,15 +48,26 @@ impl Reader {
     /// etcd's HashKV over the records up to main revision `revision`, with `compacted` as the
     /// compacted revision (-1 if there never was one). The caller checked their order.
     pub fn hash_kv(&self, revision: i64, compacted: i64) -> Result<u32> {
+        self.hash_kv_paced(revision, compacted, &mut || {})
+    }
+
+    /// As [`Reader::hash_kv`]; `rest` is called every few thousand records, so that a hash that
+    /// nobody waits for can leave the processor to others.
+    pub fn hash_kv_paced(
+        &self,
+        revision: i64,
+        compacted: i64,
+        rest: &mut dyn FnMut(),
+    ) -> Result<u32> {
         let mut visible = Bits(Vec::new());
         if 0 <= compacted {
-            visible = self.visible(revision)?;
+            visible = self.visible(revision, rest)?;
             if visible.is_empty() {
-                visible = self.visible(compacted)?;
+                visible = self.visible(compacted, rest)?;
             }
         }
         let mut hash = crc32c(b"key");
-        self.each(revision, |number, record| {
+        self.each(revision, rest, |number, record| {
             let main = record.revision.main;
             let superseded = main <= compacted && !visible.has(number);
             // Members before 3.5.16 removed a delete marker at the compacted revision.
@@ -69,7 +83,7 @@ impl Reader {
     /// A checksum over every record, for tests.
     pub fn hash_all(&self) -> Result<u32> {
         let mut hash = crc32c(b"key");
-        self.each(i64::MAX, |_, record| {
+        self.each(i64::MAX, &mut || {}, |_, record| {
             hash = add(hash, &record);
             Ok(())
         })?;
@@ -78,13 +92,13 @@ impl Reader {
 
     /// Which records are visible at a main revision: the newest of each key that is no delete
     /// marker. Empty if there are none.
-    fn visible(&self, revision: i64) -> Result<Bits> {
+    fn visible(&self, revision: i64, rest: &mut dyn FnMut()) -> Result<Bits> {
         let records: u64 = self.segments().iter().map(|segment| segment.total.records).sum();
         let passes = u128::from(records.div_ceil(RECORDS_PER_PASS).max(1));
         let mut bits = Bits(Vec::new());
         for pass in 0..passes {
             let mut seen: Vec<Seen> = Vec::new();
-            self.each(revision, |number, record| {
+            self.each(revision, rest, |number, record| {
                 let key = key_of(record.kv).ok_or_else(|| {
                     Error::Refused(format!("record {} holds no key", record.revision))
                 })?;
@@ -113,6 +127,7 @@ impl Reader {
     fn each(
         &self,
         revision: i64,
+        rest: &mut dyn FnMut(),
         mut visit: impl FnMut(u64, RecordRef<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut scan = self.scan_all();
@@ -123,6 +138,9 @@ impl Reader {
             }
             visit(number, record)?;
             number += 1;
+            if number.is_multiple_of(RECORDS_PER_REST) {
+                rest();
+            }
         }
         Ok(())
     }

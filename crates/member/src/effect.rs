@@ -69,6 +69,8 @@ pub enum Effect {
         revision: i64,
         /// The compacted revision at this moment.
         compacted: i64,
+        /// A compaction wants it, and no client yet: it may take its time.
+        is_paced: bool,
     },
     /// Answer a request.
     Reply {
@@ -152,6 +154,8 @@ pub enum Note {
     CompactionFinished(i64),
     /// A lease was granted for this many seconds.
     LeaseGranted(i64),
+    /// A client waits for the hash of a compaction.
+    HashAwaited,
     /// A slice of a compaction's work on the index was done in this turn.
     CompactionSlice,
     /// Leases expired.

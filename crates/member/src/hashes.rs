@@ -4,7 +4,7 @@
 //! last ten compactions with that (mvcc/hash.go, v3.7.1). So it is done here: when a compaction is
 //! durable and before its garbage is rewritten.
 
-use crate::effect::{Effect, Effects};
+use crate::effect::{Effect, Effects, Note};
 use crate::member::Member;
 use crate::request::{RequestId, Response, Ticket};
 use std::collections::VecDeque;
@@ -86,7 +86,10 @@ impl Member {
         let kept = self.hashes.kept.iter_mut().find(|kept| kept.revision == revision);
         if let (Kind::HashKv, Some(kept)) = (kind, kept) {
             match kept.hash {
-                None => kept.asked.push(id),
+                None => {
+                    kept.asked.push(id);
+                    effects.push(Effect::Note(Note::HashAwaited));
+                }
                 Some(hash) => {
                     let response = kept.response(hash);
                     self.reply(id, Ok(response), effects);
@@ -141,6 +144,7 @@ impl Member {
                 reader: self.store.reader().clone(),
                 revision: wanted.revision,
                 compacted: wanted.compacted,
+                is_paced: wanted.whose == Whose::Compaction,
             });
         }
     }

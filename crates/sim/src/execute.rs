@@ -140,7 +140,7 @@ impl World {
                 let job = HelperJob::History { ticket, reader, from, to, bytes_max };
                 self.schedule(helper_time, Action::Helper(life, job));
             }
-            Effect::Hash { ticket, reader, revision, compacted } => {
+            Effect::Hash { ticket, reader, revision, compacted, .. } => {
                 let job = HelperJob::Hash { ticket, reader, revision, compacted };
                 self.schedule(helper_time, Action::Helper(life, job));
             }

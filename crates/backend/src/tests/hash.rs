@@ -69,6 +69,19 @@ fn hash_kv_is_etcds_for_the_same_history() {
 }
 
 #[test]
+fn a_paced_hash_rests_now_and_then_and_is_the_same() {
+    let records: Vec<Record> = (2..10_002).map(|main| tombstone(main, 0, "a")).collect();
+    let job = FlushJob { meta: meta(10_001), records, ..FlushJob::default() };
+    let reader = create(&SimDisk::new()).flush(&job).unwrap();
+    for (compacted, rests) in [(-1, 2), (5_000, 5)] {
+        let mut rested = 0;
+        let hash = reader.hash_kv_paced(10_001, compacted, &mut || rested += 1).unwrap();
+        assert_eq!(hash, reader.hash_kv(10_001, compacted).unwrap());
+        assert_eq!(rested, rests, "once in 4,096 records of each walk over 10,000");
+    }
+}
+
+#[test]
 fn a_key_deleted_and_put_again_at_the_hashed_revision_counts_as_gone() {
     // `put b 1; put b 2; compact 2; txn { del b; put b 3 }; put c 4` on etcd 3.7.3.
     let again = Record { revision: Revision::new(4, 1), ..full(4, "b", 4, 1, "3") };

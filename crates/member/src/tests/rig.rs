@@ -31,9 +31,13 @@ pub(super) struct Rig {
     pub(super) ready: Vec<StreamId>,
     pub(super) trims: Vec<types::Index>,
     pub(super) flushes: usize,
+    /// Of each hash whether it was paced.
+    pub(super) hashes_paced: Vec<bool>,
     pub(super) is_stopped: bool,
     /// While true, what is to be written waits in `held`.
     pub(super) holds_writes: bool,
+    /// While true, flush jobs do.
+    pub(super) holds_flushes: bool,
     pub(super) held: Vec<Effect>,
     pub(super) sent: Vec<(MemberId, Bytes)>,
     requests: u64,
@@ -82,8 +86,10 @@ impl Rig {
             ready: Vec::new(),
             trims: Vec::new(),
             flushes: 0,
+            hashes_paced: Vec::new(),
             is_stopped: false,
             holds_writes: false,
+            holds_flushes: false,
             held: Vec::new(),
             sent: Vec::new(),
             requests: 0,
@@ -159,8 +165,12 @@ impl Rig {
 
     fn execute(&mut self, effects: Vec<Effect>) {
         for effect in effects {
-            let is_write = matches!(effect, Effect::Persist { .. } | Effect::Flush { .. });
-            if self.holds_writes && is_write {
+            let is_held = match effect {
+                Effect::Persist { .. } => self.holds_writes,
+                Effect::Flush { .. } => self.holds_writes || self.holds_flushes,
+                _ => false,
+            };
+            if is_held {
                 self.held.push(effect);
             } else {
                 self.execute_one(effect);
@@ -170,7 +180,7 @@ impl Rig {
 
     /// Lets the writes go that were held back.
     pub(super) fn release(&mut self) {
-        self.holds_writes = false;
+        (self.holds_writes, self.holds_flushes) = (false, false);
         for effect in std::mem::take(&mut self.held) {
             self.execute_one(effect);
         }
@@ -210,7 +220,8 @@ impl Rig {
                 let records = history.records;
                 self.step(Event::History { ticket, records, upto });
             }
-            Effect::Hash { ticket, reader, revision, compacted } => {
+            Effect::Hash { ticket, reader, revision, compacted, is_paced } => {
+                self.hashes_paced.push(is_paced);
                 let hash = reader.hash_kv(revision, compacted).unwrap();
                 self.step(Event::Hashed { ticket, hash });
             }

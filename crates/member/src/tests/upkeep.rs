@@ -94,6 +94,22 @@ fn a_hash_covers_what_is_not_flushed_yet() {
 }
 
 #[test]
+fn only_the_hash_of_a_compaction_is_paced_until_a_client_waits_for_it() {
+    let mut rig = Rig::new();
+    for number in 2..8 {
+        rig.put("a", &number.to_string()).unwrap();
+    }
+    rig.holds_flushes = true;
+    rig.send(Request::HashKv(5));
+    rig.turn();
+    rig.ask(Request::Compact { revision: 6, physical: false }).unwrap();
+    rig.send(Request::HashKv(6));
+    assert!(rig.notes.contains(&Note::HashAwaited), "the hash waits for a flush");
+    rig.release();
+    assert_eq!(rig.hashes_paced, [false, true]);
+}
+
+#[test]
 fn the_hash_at_a_compacted_revision_is_of_what_was_there_before() {
     let mut rig = Rig::new();
     for at in 0..10 {

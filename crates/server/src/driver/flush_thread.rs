@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// A paced rewrite takes one part of the time in this many.
-const PACE: u32 = 12;
+const PACE: u32 = 25;
 /// A rewrite never rests longer than this, so that load cannot starve it.
-const REST_MAX: Duration = Duration::from_secs(2);
+const REST_MAX: Duration = Duration::from_secs(5);
 /// How often a full disk is tried again.
 const FULL_RETRY: Duration = Duration::from_millis(200);
 /// A job that finds no room gets the reserve in this many parts.

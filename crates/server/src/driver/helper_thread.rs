@@ -6,18 +6,26 @@ use super::threads::HelperWork;
 use backend::Reader;
 use member::{Effect, Event};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 use types::{Record, Revision};
 
+/// Work that nobody waits for takes one part of the time in this many.
+const PACE: u32 = 25;
+
+/// The longest rest: a client that comes to wait is not kept longer by it.
+const REST_MAX: Duration = Duration::from_millis(500);
+
 /// Runs until the loop is gone.
-pub(super) fn run(work: &Receiver<HelperWork>, mailbox: &Arc<Mailbox>) {
+pub(super) fn run(work: &Receiver<HelperWork>, mailbox: &Arc<Mailbox>, hurry: &AtomicBool) {
     while let Ok(work) = work.recv() {
         let mail = match work {
             HelperWork::Cold { read, reader, revisions } => {
                 let records = read_all(&reader, &revisions);
                 Mail::Cold { read, records: records.into_iter().map(|record| record.kv).collect() }
             }
-            HelperWork::Effect(effect) => match execute(effect) {
+            HelperWork::Effect(effect) => match execute(effect, hurry) {
                 Some(event) => Mail::Event(event),
                 None => continue,
             },
@@ -26,7 +34,7 @@ pub(super) fn run(work: &Receiver<HelperWork>, mailbox: &Arc<Mailbox>) {
     }
 }
 
-fn execute(effect: Effect) -> Option<Event> {
+fn execute(effect: Effect, hurry: &AtomicBool) -> Option<Event> {
     match effect {
         Effect::Fetch { ticket, reader, revisions } => {
             Some(Event::Fetched { ticket, records: read_all(&reader, &revisions) })
@@ -39,8 +47,18 @@ fn execute(effect: Effect) -> Option<Event> {
             let upto = history.next.map_or(to, |next| next - 1);
             Some(Event::History { ticket, records: history.records, upto })
         }
-        Effect::Hash { ticket, reader, revision, compacted } => {
-            match reader.hash_kv(revision, compacted) {
+        Effect::Hash { ticket, reader, revision, compacted, is_paced } => {
+            let mut began = Instant::now();
+            let hash = reader.hash_kv_paced(revision, compacted, &mut || {
+                if is_paced && !hurry.load(Ordering::Relaxed) {
+                    std::thread::sleep((began.elapsed() * (PACE - 1)).min(REST_MAX));
+                }
+                began = Instant::now();
+            });
+            if is_paced {
+                hurry.store(false, Ordering::Relaxed);
+            }
+            match hash {
                 Ok(hash) => Some(Event::Hashed { ticket, hash }),
                 Err(error) => fatal::backend(&error),
             }

@@ -17,6 +17,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -249,6 +250,7 @@ impl Opened {
         let (helper, helper_work) = channel();
         let (scanner, scanner_work) = channel();
         let (hasher, hasher_work) = channel();
+        let (paced, paced_work) = channel();
         let (wal, backend, reserve) = (self.wal, self.backend, self.reserve);
         let metrics = self.metrics;
         let space = Space::new(Arc::clone(mailbox));
@@ -256,17 +258,25 @@ impl Opened {
         let thread = spawn("log", move || log_thread::run(wal, &log_work, mail))?;
         let (mail, count) = ((Arc::clone(mailbox), space), metrics.clone());
         spawn("flush", move || flush_thread::run(backend, reserve, &flush_work, mail, count))?;
-        let mail = Arc::clone(mailbox);
-        spawn("helper", move || helper_thread::run(&helper_work, &mail))?;
-        let mail = Arc::clone(mailbox);
-        spawn("scanner", move || helper_thread::run(&scanner_work, &mail))?;
-        let mail = Arc::clone(mailbox);
-        spawn("hasher", move || {
-            yield_to_others();
-            helper_thread::run(&hasher_work, &mail);
-        })?;
+        let hurry = Arc::new(AtomicBool::new(false));
+        let helpers = [
+            ("helper", helper_work, false),
+            ("scanner", scanner_work, false),
+            ("hasher", hasher_work, true),
+            ("paced", paced_work, true),
+        ];
+        for (name, work, yields) in helpers {
+            let (mail, hurry) = (Arc::clone(mailbox), Arc::clone(&hurry));
+            spawn(name, move || {
+                if yields {
+                    yield_to_others();
+                }
+                helper_thread::run(&work, &mail, &hurry);
+            })?;
+        }
         let running = Running { log: thread, log_work: log.clone() };
-        Ok((self.member, Threads { log, flush, helper, scanner, hasher, metrics }, running))
+        let threads = Threads { log, flush, helper, scanner, hasher, paced, hurry, metrics };
+        Ok((self.member, threads, running))
     }
 }
 
@@ -275,7 +285,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<Joi
     thread.spawn(work).with_context(|| format!("cannot start thread {name}"))
 }
 
-/// Lowers this thread's priority: a hash of everything has time, and each compaction makes one.
+/// Lowers this thread's priority: a hash of everything has time.
 fn yield_to_others() {
     // Linux gives a nice value to each thread. Without it the hash only costs more.
     let _ = rustix::process::setpriority_process(None, HASHER_NICE);

@@ -2,6 +2,8 @@
 
 use crate::metrics::Metrics;
 use member::Effect;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use types::Revision;
 
@@ -40,8 +42,12 @@ pub struct Threads {
     pub helper: Sender<HelperWork>,
     /// The helper for long reads.
     pub scanner: Sender<HelperWork>,
-    /// The helper for hashes, which yields to all others.
+    /// The helper for hashes that clients wait for; it yields to all others.
     pub hasher: Sender<HelperWork>,
+    /// The helper for hashes of compactions, which take their time.
+    pub paced: Sender<HelperWork>,
+    /// Set once a client waits for what `paced` does: it goes on without rest.
+    pub hurry: Arc<AtomicBool>,
     /// What the threads count in.
     pub metrics: Metrics,
 }
@@ -62,6 +68,9 @@ impl Threads {
             }
             Effect::History { .. } => {
                 let _ = self.scanner.send(HelperWork::Effect(effect));
+            }
+            Effect::Hash { is_paced: true, .. } => {
+                let _ = self.paced.send(HelperWork::Effect(effect));
             }
             Effect::Hash { .. } => {
                 let _ = self.hasher.send(HelperWork::Effect(effect));

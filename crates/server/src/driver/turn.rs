@@ -11,6 +11,7 @@ use member::{Effect, Effects, Event};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, Sleep};
@@ -212,6 +213,7 @@ impl Shell {
                 self.metrics.compaction_last.set(unix_seconds());
                 tracing::info!(revision, "compacted the keyspace");
             }
+            Note::HashAwaited => self.threads.hurry.store(true, Ordering::Relaxed),
             Note::CompactionSlice => self.facts.sliced.set(true),
             Note::LeaseGranted(ttl) => {
                 let ttl = u32::try_from(*ttl).unwrap_or(u32::MAX);
