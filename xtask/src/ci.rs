@@ -36,6 +36,7 @@ const GATES: &[Gate] = &[
     ),
     gate("kill", "target/release/rtest kill --rounds 300 --server"),
     gate("power", "target/release/rtest kill --power --rounds 50 --server"),
+    gate("cluster", "target/release/rtest cluster --rounds 12 --server"),
     gate("strace", "target/release/rtest strace --server"),
     gate("stall", "target/release/rtest stall --seconds 60 --server"),
     gate("full", "target/release/rtest full --server"),
