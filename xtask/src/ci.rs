@@ -34,6 +34,7 @@ const GATES: &[Gate] = &[
         "mutants",
         "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 600",
     ),
+    gate("fuzz", "cargo xtask fuzz --seconds 30"),
     gate("kill", "target/release/rtest kill --rounds 300 --server"),
     gate("power", "target/release/rtest kill --power --rounds 50 --server"),
     gate("cluster", "target/release/rtest cluster --rounds 12 --server"),

@@ -41,6 +41,9 @@ enum Command {
         /// Seconds for each.
         #[arg(long, default_value_t = 30)]
         seconds: u64,
+        /// Make the corpora small instead, with what runs have found.
+        #[arg(long)]
+        minimise: bool,
     },
     /// Run the simulator: `cargo xtask sim --seeds 200`.
     Sim {
@@ -56,7 +59,9 @@ fn main() -> Result<()> {
         Command::Tidy => tidy::run(),
         Command::Test { krate } => test::run(krate.as_deref()),
         Command::Ci { only } => ci::run(&only),
-        Command::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
+        Command::Fuzz { targets, seconds, minimise } => {
+            fuzz::run(&fuzz::Options { targets, seconds, minimise })
+        }
         Command::Sim { args } => {
             let mut line = vec!["run", "--quiet", "--release", "-p", "sim", "--bin", "sim", "--"];
             line.extend(args.iter().map(String::as_str));
