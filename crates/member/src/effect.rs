@@ -69,7 +69,8 @@ pub enum Effect {
         revision: i64,
         /// The compacted revision at this moment.
         compacted: i64,
-        /// A compaction wants it, and no client yet: it may take its time.
+        /// A compaction at the revision wants it, so that it is `Reader::hash_compaction`, and no
+        /// client yet: it may take its time.
         is_paced: bool,
     },
     /// Answer a request.

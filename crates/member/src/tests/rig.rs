@@ -222,7 +222,10 @@ impl Rig {
             }
             Effect::Hash { ticket, reader, revision, compacted, is_paced } => {
                 self.hashes_paced.push(is_paced);
-                let hash = reader.hash_kv(revision, compacted).unwrap();
+                let hash = match is_paced {
+                    true => reader.hash_compaction(revision, compacted, &mut || {}).unwrap(),
+                    false => reader.hash_kv(revision, compacted).unwrap(),
+                };
                 self.step(Event::Hashed { ticket, hash });
             }
             Effect::Reply { id, header, result, .. } => {

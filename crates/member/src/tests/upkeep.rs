@@ -131,6 +131,27 @@ fn the_hash_at_a_compacted_revision_is_of_what_was_there_before() {
 }
 
 #[test]
+fn the_hash_of_a_compaction_that_leaves_delete_markers_alone_is_etcds() {
+    let mut rig = Rig::new();
+    rig.put("a", "1").unwrap();
+    rig.put("b", "2").unwrap();
+    rig.ask(Request::Compact { revision: 3, physical: false }).unwrap();
+    rig.pass(Duration::from_secs(5));
+    for key in [&b"a"[..], b"b"] {
+        let delete = DeleteRangeRequest { key: key.into(), ..Default::default() };
+        let body = delete.encode_to_vec().into();
+        rig.ask(Request::Write { kind: WriteKind::DeleteRange, body, quota_cost: 0 }).unwrap();
+    }
+    let at_five =
+        |hash, compact_revision| Response::HashKv { hash, compact_revision, hash_revision: 5 };
+    assert_eq!(rig.ask(Request::HashKv(5)), Ok(at_five(3_647_447_639, 3)), "not compacted yet");
+    rig.ask(Request::Compact { revision: 5, physical: false }).unwrap();
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.ask(Request::HashKv(5)), Ok(at_five(1_579_692_566, 3)), "made by it");
+    assert_eq!(rig.ask(Request::HashKv(0)), Ok(at_five(1_084_519_789, 5)), "of what is left");
+}
+
+#[test]
 fn hashes_of_the_last_ten_compactions_are_kept() {
     let mut rig = Rig::new();
     for at in 0..20 {

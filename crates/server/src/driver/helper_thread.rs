@@ -49,12 +49,16 @@ fn execute(effect: Effect, hurry: &AtomicBool) -> Option<Event> {
         }
         Effect::Hash { ticket, reader, revision, compacted, is_paced } => {
             let mut began = Instant::now();
-            let hash = reader.hash_kv_paced(revision, compacted, &mut || {
+            let mut rest = || {
                 if is_paced && !hurry.load(Ordering::Relaxed) {
                     std::thread::sleep((began.elapsed() * (PACE - 1)).min(REST_MAX));
                 }
                 began = Instant::now();
-            });
+            };
+            let hash = match is_paced {
+                true => reader.hash_compaction(revision, compacted, &mut rest),
+                false => reader.hash_kv_paced(revision, compacted, &mut rest),
+            };
             if is_paced {
                 hurry.store(false, Ordering::Relaxed);
             }
