@@ -29,7 +29,7 @@ const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Events of one connection that may wait before its watch streams read no more commands.
 const COMMANDS_MAX: usize = 1_024;
 /// Bytes of answers that clients have yet to take, over all connections; reliability SE-8.
-const ANSWER_BYTES_MAX: usize = 512 * 1024 * 1024;
+pub(crate) const ANSWER_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// Settings, member and queues. Cells are borrowed for single calls only, never across an await.
 pub struct Shell {

@@ -32,7 +32,7 @@ use types::{OpError, Time};
 /// From accepting the socket to the end of the client's preface.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Unary calls of one connection in flight; reliability SE-8.
-const CALLS_MAX: usize = 4_096;
+pub(super) const CALLS_MAX: usize = 4_096;
 const WINDOW_BYTES: u32 = 1024 * 1024;
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
 /// Streams that one read may open and reset again. A client that cancels much at once is no

@@ -107,6 +107,12 @@ pub struct Connections(Rc<Cell<usize>>);
 struct Counted(Connections);
 
 impl Connections {
+    /// As if so many were open that only this many more fit.
+    #[cfg(test)]
+    pub(super) fn with_room_for(count: usize) -> Connections {
+        Connections(Rc::new(Cell::new(CONNECTIONS_MAX - count)))
+    }
+
     fn enter(&self) -> Option<Counted> {
         if CONNECTIONS_MAX <= self.0.get() {
             return None;

@@ -22,7 +22,7 @@ use tokio::time::Sleep;
 /// Most bytes handed to h2 at once.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// An answer that a client does not take for this long is given up.
-const STALL_MAX: Duration = Duration::from_secs(30);
+pub(super) const STALL_MAX: Duration = Duration::from_secs(30);
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");

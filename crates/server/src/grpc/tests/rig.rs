@@ -3,11 +3,12 @@
 use super::super::frame::{Encoding, FrameReader, framed};
 use super::super::listen::{self, Connections, Listener, Serves};
 use super::super::status::Code;
-use crate::config::{self, Start};
+use crate::config::{self, Config, Start};
+use crate::driver::Shell;
 use crate::driver::core::Core;
 use crate::driver::mailbox::Mailbox;
+use crate::driver::start::{self, Opened};
 use crate::driver::turn::Loop;
-use crate::driver::{Shell, start};
 use crate::serve::pages;
 use bytes::Bytes;
 use h2::client::SendRequest;
@@ -16,9 +17,11 @@ use http::{HeaderMap, Request, Response};
 use member::Member;
 use prost::Message;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, LocalSet};
 
@@ -48,9 +51,38 @@ impl Ended {
     }
 }
 
+/// The configuration of these flags, with the data in `folder`.
+pub(super) fn config(folder: &Path, flags: &[&str]) -> Box<Config> {
+    let data_dir = format!("--data-dir={}", folder.display());
+    let args: Vec<String> = flags.iter().map(ToString::to_string).chain([data_dir]).collect();
+    let Start::Serve(config, _) = config::load(&args, &[]) else {
+        panic!("the flags are refused");
+    };
+    config
+}
+
+/// Opens the folder; threads of a server that just ended may have it for a moment yet.
+pub(super) fn open(config: &mut Config) -> anyhow::Result<Opened> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let opened = start::Folder::open(config).and_then(|at| start::open(at, config));
+        let error = opened.as_ref().err().and_then(|error| error.downcast_ref::<vfs::Error>());
+        let is_locked = error.is_some_and(|error| error.kind == vfs::ErrorKind::Locked);
+        if !is_locked || deadline < Instant::now() {
+            return opened;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Runs a server with these flags, `test`, and ends the server.
 pub(super) fn with_server(flags: &[&str], test: impl AsyncFnOnce(Rig)) {
     with_core(flags, |member| Box::new(member), test);
+}
+
+/// The same with the data in this folder, which stays.
+pub(super) fn with_server_in(folder: &Path, flags: &[&str], test: impl AsyncFnOnce(Rig)) {
+    run(config(folder, flags), |member| Box::new(member), test);
 }
 
 /// The same, with something between the shell and its member.
@@ -60,32 +92,28 @@ pub(super) fn with_core(
     test: impl AsyncFnOnce(Rig),
 ) {
     let folder = tempfile::tempdir().unwrap();
-    let data_dir = format!("--data-dir={}", folder.path().display());
-    let args: Vec<String> = flags.iter().map(ToString::to_string).chain([data_dir]).collect();
-    let Start::Serve(mut config, _) = config::load(&args, &[]) else {
-        panic!("the flags are refused");
-    };
+    run(config(folder.path(), flags), wrap, test);
+}
+
+fn run(
+    mut config: Box<Config>,
+    wrap: impl FnOnce(Member) -> Box<dyn Core>,
+    test: impl AsyncFnOnce(Rig),
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let opened = start::open(start::Folder::open(&config).unwrap(), &mut config).unwrap();
+        let opened = open(&mut config).unwrap();
         let mailbox = Arc::new(Mailbox::default());
         let (member, threads, running) = opened.start(&mailbox).unwrap();
         let shell = Shell::new(*config, wrap(member), mailbox, threads, Instant::now());
         let shell = Rc::new(shell);
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
-        let pages = pages(&shell);
-        let accepting = listen::accept(
-            Listener::Tcp(socket),
-            Serves::Both,
-            Rc::clone(&shell),
-            pages,
-            Connections::default(),
-        );
-        tokio::task::spawn_local(accepting);
+        let rig = Rig { shell: Rc::clone(&shell), address };
+        rig.accept(Listener::Tcp(socket), Connections::default());
         let ended = tokio::task::spawn_local(Loop::new(Rc::clone(&shell)));
         shell.ready().await;
-        test(Rig { shell: Rc::clone(&shell), address }).await;
+        test(rig).await;
         shell.stop();
         ended.await.unwrap();
         running.close();
@@ -93,20 +121,42 @@ pub(super) fn with_core(
 }
 
 impl Rig {
+    /// Serves this listener too.
+    pub(super) fn accept(&self, listener: Listener, connections: Connections) {
+        let shell = Rc::clone(&self.shell);
+        let pages = pages(&shell);
+        let accepting = listen::accept(listener, Serves::Both, shell, pages, connections);
+        tokio::task::spawn_local(accepting);
+    }
+
     pub(super) async fn connect(&self) -> Client {
         self.connect_with_task().await.0
     }
 
     /// The same, with the task that owns the socket.
     pub(super) async fn connect_with_task(&self) -> (Client, JoinHandle<Result<(), h2::Error>>) {
-        let socket = TcpStream::connect(self.address).await.unwrap();
-        let (sender, connection) = h2::client::handshake(socket).await.unwrap();
-        let task = tokio::task::spawn_local(connection);
-        (Client { sender, authority: self.address.to_string() }, task)
+        Client::with_task(TcpStream::connect(self.address).await.unwrap()).await
     }
 }
 
 impl Client {
+    /// A connection over this socket.
+    pub(super) async fn over<S>(socket: S) -> Client
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        Client::with_task(socket).await.0
+    }
+
+    async fn with_task<S>(socket: S) -> (Client, JoinHandle<Result<(), h2::Error>>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let (sender, connection) = h2::client::handshake(socket).await.unwrap();
+        let task = tokio::task::spawn_local(connection);
+        (Client { sender, authority: "localhost".to_string() }, task)
+    }
+
     /// Opens a call; the request's messages are sent through the stream.
     pub(super) async fn open(
         &mut self,
