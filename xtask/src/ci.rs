@@ -40,6 +40,7 @@ const GATES: &[Gate] = &[
     gate("cluster", "target/release/rtest cluster --rounds 12 --server"),
     gate("strace", "target/release/rtest strace --server"),
     gate("stall", "target/release/rtest stall --seconds 60 --server"),
+    gate("ends", "target/release/rtest ends --server"),
     gate("full", "target/release/rtest full --server"),
     gate("memory", "target/release/rtest memory --server"),
     gate("cases", "target/release/rtest cases --server"),

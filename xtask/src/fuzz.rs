@@ -19,7 +19,7 @@ use figures::Figures;
 const WORKERS: usize = 2;
 
 /// Fewer executions than this say that a target is too slow to find anything.
-const EXECUTIONS_MIN: u64 = 500;
+const EXECUTIONS_MIN: u64 = 100;
 
 /// Bytes of all corpora together.
 const CORPORA_BYTES_MAX: u64 = 5 << 20;

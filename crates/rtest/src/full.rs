@@ -18,6 +18,9 @@ pub struct Options {
     /// Size of the disk in MiB.
     #[arg(long, default_value_t = 96)]
     pub mib: u64,
+    /// Times that it gets full.
+    #[arg(long, default_value_t = 5)]
+    pub rounds: u64,
     /// Flags for the server, as `--flag=value`.
     #[arg(last = true)]
     pub flags: Vec<String>,
@@ -38,26 +41,41 @@ pub async fn run(options: Options) -> Result<()> {
     server.start()?;
     let client = server.ready(Duration::from_secs(20)).await?;
 
-    let stored = fill(&client).await.with_context(|| format!("fill; log {}", log.display()))?;
-    served(&client, stored).await.context("reads on a full disk")?;
-    server.kill()?;
-    server.start()?;
-    let client = server.ready(Duration::from_secs(20)).await.context("restart on a full disk")?;
-    served(&client, stored).await.context("everything acknowledged is there after the restart")?;
-    let revision = delete(&client, stored / 2).await.context("deletes on a full disk")?;
-    compact(&client, revision).await.context("compaction on a full disk")?;
-    recovers(&client, stored + 1).await.context("after deletes and compaction")?;
-
+    let mut filled = Vec::new();
+    let mut client = client;
+    for round in 1..=options.rounds {
+        let told = || format!("round {round}; log {}", log.display());
+        let stored = fill(&client).await.with_context(told)?;
+        client = full_once(&mut server, &client, stored).await.with_context(told)?;
+        filled.push(stored);
+        // What is deleted and compacted is room again, in every round.
+        ensure!(filled[0] / 2 < stored, "{filled:?} values found room, round after round");
+    }
+    let stored = filled[0];
     let more = fill(&client).await.context("fill again")?;
     ensure!(0 < more, "nothing could be written after space was made");
     disk.image().capacity = 4 * (options.mib << 20);
     recovers(&client, stored + 2).await.context("after the disk grew")?;
     say(&format!(
-        "full disk: {stored} values of {VALUE_BYTES} bytes on {} MiB, refused, restarted, made \
-         room, {more} more; ended by itself when the disk grew",
+        "full disk: {filled:?} values of {VALUE_BYTES} bytes on {} MiB, each time refused, \
+         restarted, made room; then {more}, and it ended by itself when the disk grew",
         options.mib
     ));
     Ok(())
+}
+
+/// Reads, a restart, deletes and compaction on a full disk that holds `stored` values; then writes
+/// are taken again. Returns a client of the restarted server.
+async fn full_once(server: &mut Server, client: &Client, stored: u64) -> Result<Client> {
+    served(client, stored).await.context("reads on a full disk")?;
+    server.kill()?;
+    server.start()?;
+    let client = server.ready(Duration::from_secs(20)).await.context("restart on a full disk")?;
+    served(&client, stored).await.context("everything acknowledged is there after the restart")?;
+    let revision = delete(&client, stored + 1).await.context("deletes on a full disk")?;
+    compact(&client, revision).await.context("compaction on a full disk")?;
+    recovers(&client, stored + 1).await.context("after deletes and compaction")?;
+    Ok(client)
 }
 
 fn call() -> Call {

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod cluster;
 pub mod dice;
 pub mod disk;
+pub mod ends;
 pub mod full;
 pub mod kill;
 pub mod memory;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use rtest::{cases, cluster, full, kill, memory, stall, strace};
+use rtest::{cases, cluster, ends, full, kill, memory, stall, strace};
 
 #[derive(Parser)]
 #[command(about = "Real processes under faults")]
@@ -19,6 +19,8 @@ enum Command {
     Cluster(cluster::Options),
     /// A disk that stalls in sync.
     Stall(stall::Options),
+    /// A disk that fails, and one that is full at the start.
+    Ends(ends::Options),
     /// A disk that gets full.
     Full(full::Options),
     /// Little memory, and clients that want much of it.
@@ -36,6 +38,7 @@ fn main() -> Result<()> {
         Command::Kill(options) => runtime.block_on(local.run_until(kill::run(options))),
         Command::Cluster(options) => runtime.block_on(local.run_until(cluster::run(options))),
         Command::Stall(options) => runtime.block_on(local.run_until(stall::run(options))),
+        Command::Ends(options) => runtime.block_on(local.run_until(ends::run(options))),
         Command::Full(options) => runtime.block_on(local.run_until(full::run(options))),
         Command::Memory(options) => runtime.block_on(local.run_until(memory::run(options))),
         Command::Strace(options) => runtime.block_on(local.run_until(strace::run(options))),

@@ -42,14 +42,27 @@ impl Change {
 /// A file or a folder.
 #[derive(Debug)]
 enum Node {
-    File { seen: Vec<u8>, durable: Vec<u8>, dirty: BTreeSet<usize>, linked: bool, opens: u64 },
-    Folder { seen: BTreeMap<String, u64>, durable: BTreeMap<String, u64>, pending: Vec<Change> },
+    File {
+        seen: Vec<u8>,
+        durable: Vec<u8>,
+        dirty: BTreeSet<usize>,
+        /// Sectors that a failed sync left clean although they never reached the disk.
+        lost: BTreeSet<usize>,
+        linked: bool,
+        opens: u64,
+    },
+    Folder {
+        seen: BTreeMap<String, u64>,
+        durable: BTreeMap<String, u64>,
+        pending: Vec<Change>,
+    },
 }
 
 impl Node {
     fn file() -> Node {
-        let (seen, durable, dirty) = (vec![], vec![], BTreeSet::new());
-        Node::File { seen, durable, dirty, linked: true, opens: 0 }
+        let (seen, durable) = (vec![], vec![]);
+        let (dirty, lost) = (BTreeSet::new(), BTreeSet::new());
+        Node::File { seen, durable, dirty, lost, linked: true, opens: 0 }
     }
 
     fn folder() -> Node {
@@ -232,16 +245,34 @@ impl Image {
         Ok(seen[start..end].to_vec())
     }
 
+    /// Bytes as the device has them: what is dirty was written back for the read, what a failed
+    /// sync lost is not there.
+    pub fn read_device(&self, inode: u64, offset: u64, size: usize) -> Result<Vec<u8>, Refusal> {
+        let mut read = self.read(inode, offset, size)?;
+        let Some(Node::File { durable, lost, .. }) = self.nodes.get(&inode) else {
+            return Err(Refusal::NoEntry);
+        };
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (at, byte) in (start..).zip(&mut read) {
+            if lost.contains(&(at / SECTOR)) {
+                *byte = durable.get(at).copied().unwrap_or(0);
+            }
+        }
+        Ok(read)
+    }
+
     /// Writes bytes; they are seen at once and not durable.
     pub fn write(&mut self, inode: u64, offset: u64, data: &[u8]) -> Result<(), Refusal> {
         let start = usize::try_from(offset).map_err(|_| Refusal::NoSpace)?;
         let end = start + data.len();
         self.grow(inode, end)?;
-        let Some(Node::File { seen, dirty, .. }) = self.nodes.get_mut(&inode) else {
+        let Some(Node::File { seen, dirty, lost, .. }) = self.nodes.get_mut(&inode) else {
             return Err(Refusal::NoEntry);
         };
         seen[start..end].copy_from_slice(data);
-        dirty.extend(start / SECTOR..end.div_ceil(SECTOR));
+        let sectors = start / SECTOR..end.div_ceil(SECTOR);
+        lost.retain(|sector| !sectors.contains(sector));
+        dirty.extend(sectors);
         Ok(())
     }
 
@@ -276,10 +307,11 @@ impl Image {
         self.syncs += 1;
         let fail = std::mem::take(&mut self.fail_next_sync);
         match self.nodes.get_mut(&inode) {
-            Some(Node::File { seen, durable, dirty, .. }) => {
+            Some(Node::File { seen, durable, dirty, lost, .. }) => {
                 let dirty = std::mem::take(dirty);
                 if fail {
                     // The pages count as clean from here on, and never reached the disk.
+                    lost.extend(dirty);
                     return Err(Refusal::Io);
                 }
                 durable.resize(seen.len(), 0);
@@ -303,11 +335,12 @@ impl Image {
     pub fn power_loss(&mut self, loss: Loss, dice: &mut Dice) {
         for node in self.nodes.values_mut() {
             match node {
-                Node::File { seen, durable, dirty, .. } => {
+                Node::File { seen, durable, dirty, lost, .. } => {
                     let kept = lose_file(seen, durable, dirty, loss, dice);
                     seen.clone_from(&kept);
                     *durable = kept;
                     dirty.clear();
+                    lost.clear();
                 }
                 Node::Folder { seen, durable, pending } => {
                     let kept = match loss {

@@ -8,6 +8,7 @@ use fuser::{
     ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
     TimeOrNow, WriteFlags,
 };
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -266,11 +267,17 @@ impl Filesystem for Disk {
         _: FileHandle,
         offset: u64,
         size: u32,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.shared.image().read(inode.0, offset, size as usize) {
+        let image = self.shared.image();
+        let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
+        let read = match flags.0 & direct != 0 {
+            true => image.read_device(inode.0, offset, size as usize),
+            false => image.read(inode.0, offset, size as usize),
+        };
+        match read {
             Ok(data) => reply.data(&data),
             Err(refusal) => reply.error(errno(refusal)),
         }

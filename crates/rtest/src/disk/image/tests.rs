@@ -42,6 +42,11 @@ fn a_failed_sync_loses_the_bytes_and_the_next_one_reports_nothing() {
     image.fail_next_sync = true;
     assert_eq!(image.sync(file), Err(Refusal::Io));
     assert_eq!(image.sync(file), Ok(()));
+    assert_eq!(image.read(file, 0, 4).expect("there"), b"gone", "the cache has it");
+    assert_eq!(image.read_device(file, 0, 4).expect("there"), [0; 4], "the device has not");
+    image.write(file, 600, b"kept").expect("room");
+    image.sync(file).expect("a good disk");
+    assert_eq!(image.read_device(file, 600, 4).expect("there"), b"kept");
     image.power_loss(Loss::Drop, &mut Dice::new(1));
     assert_ne!(image.read(file, 0, 4).expect("there"), b"gone");
 }
