@@ -36,6 +36,7 @@ mod requests;
 mod roles;
 #[cfg(test)]
 mod tests;
+mod voters;
 mod waiting;
 mod watches;
 

@@ -16,9 +16,9 @@ use crate::reads::Reads;
 use crate::remote::Remote;
 use crate::request::{Header, RequestId, Response, Ticket};
 use crate::roles::{HandOver, Transfer};
+use crate::voters::{check_proposers, voters};
 use crate::waiting::Proposals;
 use crate::watches::Watches;
-use bytes::Bytes;
 use node::Node;
 use store::Store;
 use types::{MemberId, OpError, Term, Time};
@@ -319,11 +319,6 @@ impl Member {
         }
     }
 
-    /// What the backend stores of raft's membership: the voters, big-endian.
-    pub(crate) fn conf_state(&self) -> Bytes {
-        self.node.voters().iter().flat_map(|id| id.0.to_be_bytes()).collect()
-    }
-
     pub(crate) fn leads(&self) -> bool {
         self.leader == Some(self.config.member)
     }
@@ -384,35 +379,4 @@ impl Member {
         assert!(applied <= committed, "applied {applied} is beyond committed {committed}");
         assert!(committed <= status.last, "committed {committed} is beyond {}", status.last);
     }
-}
-
-/// Raft's voters at the applied index: as stored, or the founders on a fresh disk.
-fn voters(config: &Config, store: &Store) -> Result<Vec<MemberId>, StartError> {
-    let stored = &store.reader().meta().conf_state;
-    let voters: Vec<MemberId> = if stored.is_empty() {
-        config.founders().iter().map(|founder| founder.id).collect()
-    } else {
-        let chunks = stored.chunks_exact(8);
-        if !chunks.remainder().is_empty() {
-            return Err(StartError::ConfState);
-        }
-        let id = |chunk: &[u8]| chunk.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
-        chunks.map(|chunk| MemberId(id(chunk))).collect()
-    };
-    if voters.contains(&config.member) {
-        Ok(voters)
-    } else {
-        Err(StartError::NotAMember(config.member))
-    }
-}
-
-/// Ids of requests begin with the last two bytes of the member's: these must tell members apart.
-fn check_proposers(store: &Store) -> Result<(), StartError> {
-    let mut seen = std::collections::BTreeMap::new();
-    for row in store.members() {
-        if let Some(other) = seen.insert(crate::ids::proposer(row.id), row.id) {
-            return Err(StartError::SameProposer(other, row.id));
-        }
-    }
-    Ok(())
 }
