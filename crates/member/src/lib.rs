@@ -46,5 +46,5 @@ pub use counters::Counters;
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use member::Member;
-pub use node::{Class, Mutant};
+pub use node::{Class, MessageType, Mutant, Role, codec::message_type};
 pub use request::{Header, Request, RequestId, Response, StreamId, Ticket, WriteKind};

@@ -242,6 +242,9 @@ impl Member {
 
     /// Asks for one read index for all reads that wait.
     pub(crate) fn ask_read_index(&mut self, now: Time) {
+        if node::mutant::stale_read(self.config.mutant) && !self.leads() {
+            self.reads.confirm_open(self.apply.done());
+        }
         let slow = self.reads.retry(now, limits::READ_INDEX_RETRY);
         self.counters.read_indexes_slow += slow;
         self.reads.rest();

@@ -44,6 +44,9 @@ impl Member {
         self.reads.reopen();
         self.remote.ask_again();
         self.peers.forget();
+        if node::mutant::new_id_again(self.config.mutant) {
+            self.proposals.rename();
+        }
         self.proposals.offer_again();
         if was_leading || status.role != Role::Leader {
             self.leases.demote();

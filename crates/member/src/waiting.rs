@@ -178,6 +178,18 @@ impl Proposals {
         self.queue_if(|_| true);
     }
 
+    /// A planted bug: what is offered again is not told from what was offered before.
+    pub(crate) fn rename(&mut self) {
+        for at in 0..self.slots.len() {
+            let Some(mut slot) = self.slots[at].take() else { continue };
+            if let Ok(mut entry) = proto::log::Entry::decode(&slot.entry) {
+                entry.id = self.ids.next();
+                slot.entry = entry.encode();
+                self.slots.push_back(Some(slot));
+            }
+        }
+    }
+
     /// What was offered and is not applied after `patience` may have been lost on its way.
     pub(crate) fn offer_late(&mut self, now: Time, patience: Duration) {
         if self.queued.is_empty() && 0 < self.count {

@@ -2,6 +2,7 @@
 //! these checks refuse.
 
 use crate::log::Log;
+use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 use std::fmt;
 use types::{Index, MemberId};
@@ -77,6 +78,8 @@ pub(crate) fn check(
         return Ok(());
     }
     let last = Index(raft.raft_log.last_index());
+    // A leader that lost its unsynced tail in a crash is no leader when the answers to it arrive.
+    let is_leader = raft.state == StateRole::Leader && !message.reject;
     match message.get_msg_type() {
         MessageType::MsgHeartbeat if last.0 < message.commit => {
             Err(StepError::LogLost { commit: Index(message.commit), last })
@@ -88,7 +91,7 @@ pub(crate) fn check(
             Err(StepError::Malformed("not one context"))
         }
         MessageType::MsgAppendResponse
-            if message.term == raft.term && last.0 < message.index && !message.reject =>
+            if is_leader && message.term == raft.term && last.0 < message.index =>
         {
             Err(StepError::Malformed("an acknowledgement beyond the log"))
         }
@@ -121,10 +124,10 @@ fn check_numbers(message: &Message) -> Result<(), StepError> {
 
 fn check_append(message: &Message, raft: &raft::Raft<Log>) -> Result<(), StepError> {
     let committed = Index(raft.raft_log.committed);
-    let store = raft.raft_log.store();
     let contradicts = |index: u64, term: u64| {
-        let known = store.term_of(Index(index));
-        index <= committed.0 && known.is_some_and(|known| known.0 != term)
+        // 0 stands for what is not in memory any more.
+        let known = raft.raft_log.term(index).unwrap_or(0);
+        index <= committed.0 && known != 0 && known != term
     };
     if (message.index == 0) != (message.log_term == 0) {
         // Raft gives term 0 to what it does not have, and would take this as a match.

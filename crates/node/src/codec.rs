@@ -66,10 +66,14 @@ pub fn encode(message: &Message) -> Option<peerpb::Raft> {
     })
 }
 
+/// The type of a message on its way; `None` for one that is not known.
+pub fn message_type(message: &peerpb::Raft) -> Option<MessageType> {
+    TYPES.iter().find(|(number, _)| *number == message.r#type).map(|(_, kind)| *kind)
+}
+
 /// Takes a message back from its form for the way.
 pub fn decode(message: peerpb::Raft) -> Result<Message, StepError> {
-    let kind = TYPES.iter().find(|(number, _)| *number == message.r#type);
-    let (_, kind) = kind.ok_or(StepError::Malformed("an unknown type"))?;
+    let kind = message_type(&message).ok_or(StepError::Malformed("an unknown type"))?;
     let entries: Vec<eraftpb::Entry> = message.entries.into_iter().map(entry).collect();
     let mut out = Message {
         to: message.to,
@@ -85,7 +89,7 @@ pub fn decode(message: peerpb::Raft) -> Result<Message, StepError> {
         commit_term: message.commit_term,
         ..Message::default()
     };
-    out.set_msg_type(*kind);
+    out.set_msg_type(kind);
     Ok(out)
 }
 

@@ -1,6 +1,7 @@
 //! How a node starts: its settings, what the disk gave back, and why it may refuse.
 
 use crate::log::EntryId;
+use crate::mutant::Mutant;
 use std::fmt;
 use types::{Index, MemberId, Term};
 use wal::{Entry, HardState};
@@ -53,18 +54,6 @@ impl Config {
             mutant: None,
         }
     }
-}
-
-/// Bugs that can be planted (feature `mutants`); without the feature there is none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mutant {
-    /// A batch counts as durable when it is handed out, not when its sync returned.
-    #[cfg(feature = "mutants")]
-    AckBeforeSync,
-    /// An empty ready is reported while an earlier batch is being written; raft takes that as
-    /// the durability of the batch too.
-    #[cfg(feature = "mutants")]
-    AckLaterReady,
 }
 
 /// What the disk gave back.

@@ -19,7 +19,9 @@ pub(crate) fn raft_config(config: &Config, applied: Index) -> raft::Config {
         max_election_tick: 2 * config.election_ticks,
         read_only_option: raft::ReadOnlyOption::Safe,
         skip_bcast_commit: false,
-        batch_append: true,
+        // Raft 0.7 would put entries into an empty append that is under way, also if the progress of
+        // that member was set back meanwhile and the entries do not follow it.
+        batch_append: false,
         priority: 0,
         max_uncommitted_size: config.uncommitted_bytes_max,
         max_committed_size_per_ready: config.ready_bytes_max,

@@ -27,6 +27,7 @@ pub mod codec;
 mod config;
 mod convert;
 mod log;
+pub mod mutant;
 mod node;
 mod ready;
 #[cfg(test)]
@@ -34,7 +35,8 @@ mod tests;
 
 pub use check::StepError;
 pub use codec::Class;
-pub use config::{Config, Mutant, Start, StartError};
+pub use config::{Config, Start, StartError};
+pub use mutant::Mutant;
 pub use node::{Dropped, Node, Role, Status};
 pub use raft::eraftpb::{Message, MessageType};
 pub use ready::{Persist, ReadConfirmed, ReadContext, Ready};

@@ -92,7 +92,7 @@ impl Log {
         self.wanted_snapshots.take()
     }
 
-    pub(crate) fn term_of(&self, index: Index) -> Option<Term> {
+    fn term_of(&self, index: Index) -> Option<Term> {
         if index == self.before.index {
             return Some(self.before.term);
         }

@@ -1,8 +1,9 @@
 //! The node: raft with its persistence made asynchronous.
 
-use crate::config::{self, Config, Mutant, Start, StartError};
+use crate::config::{self, Config, Start, StartError};
 use crate::convert::{election_ticks, hard_state_from_raft, hard_state_to_raft, raft_config};
 use crate::log::{EntryId, Log, from_raft};
+use crate::mutant;
 use crate::{Persist, ReadConfirmed, ReadContext, Ready, StepError, check};
 use bytes::Bytes;
 use raft::eraftpb::{self, ConfState, Message, MessageType};
@@ -308,6 +309,7 @@ impl Node {
             let written = &self.hard_state_written;
             (raft.term, raft.vote) != (written.term.0, written.vote.0)
         };
+        let votes = votes && !mutant::vote_not_persisted(self.config.mutant);
         if !entries.is_empty() || votes {
             self.queued.number = self.number;
             self.queued.votes |= votes;
@@ -320,6 +322,9 @@ impl Node {
                 message.get_msg_type(),
                 MessageType::MsgHeartbeatResponse | MessageType::MsgReadIndex
             );
+            let early = early
+                || (mutant::early_append_response(self.config.mutant)
+                    && message.get_msg_type() == MessageType::MsgAppendResponse);
             if (early && !votes_open) || !self.is_writing() {
                 self.outbox.push(message);
             } else if !self.queued.is_empty() {
@@ -339,7 +344,7 @@ impl Node {
     /// everything before it, so this must not happen while a batch is being written or queued.
     fn report_empty(&mut self) {
         let mut may = !self.is_writing();
-        if mutant_ack_later_ready(self.config.mutant) {
+        if mutant::ack_later_ready(self.config.mutant) {
             may |= self.queued.is_empty();
         }
         if may {
@@ -358,7 +363,7 @@ impl Node {
         self.hard_state_written = newest;
         let number = queued.number;
         self.in_flight = Some(InFlight { number, votes: queued.votes, after: queued.after });
-        if mutant_ack_before_sync(self.config.mutant) {
+        if mutant::ack_before_sync(self.config.mutant) {
             self.raw.on_persist_ready(number);
         }
         Some(Persist { number, hard_state, entries: queued.entries })
@@ -375,6 +380,22 @@ impl Node {
         // Readies after it that had nothing to write count too, up to the first that did.
         let upto = if self.queued.is_empty() { self.number } else { number };
         self.raw.on_persist_ready(upto);
+        self.commit_early();
+    }
+
+    /// Planted bugs: a leader that does not wait for a quorum.
+    fn commit_early(&mut self) {
+        let (alone, small) =
+            (mutant::commit_alone(self.config.mutant), mutant::small_quorum(self.config.mutant));
+        if !(alone || small) || self.raw.raft.state != StateRole::Leader {
+            return;
+        }
+        let mut matched: Vec<u64> =
+            self.raw.raft.prs().iter().map(|(_, progress)| progress.matched).collect();
+        matched.sort_unstable_by(|one, other| other.cmp(one));
+        let wanted = if alone { 1 } else { (matched.len() / 2).max(1) };
+        let index = matched[wanted - 1].min(self.raw.raft.raft_log.persisted);
+        self.raw.raft.raft_log.commit_to(index);
     }
 
     /// Everything up to `index` was applied.
@@ -427,24 +448,4 @@ impl Node {
             self.raw.raft.set_randomized_election_timeout(ticks);
         }
     }
-}
-
-#[cfg(feature = "mutants")]
-fn mutant_ack_before_sync(mutant: Option<Mutant>) -> bool {
-    mutant == Some(Mutant::AckBeforeSync)
-}
-
-#[cfg(feature = "mutants")]
-fn mutant_ack_later_ready(mutant: Option<Mutant>) -> bool {
-    mutant == Some(Mutant::AckLaterReady)
-}
-
-#[cfg(not(feature = "mutants"))]
-fn mutant_ack_before_sync(mutant: Option<Mutant>) -> bool {
-    mutant.is_some()
-}
-
-#[cfg(not(feature = "mutants"))]
-fn mutant_ack_later_ready(mutant: Option<Mutant>) -> bool {
-    mutant.is_some()
 }

@@ -42,6 +42,8 @@ impl Asked {
 /// A request on its way.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Outstanding {
+    /// Whom was asked.
+    pub(crate) host: usize,
     pub(crate) id: RequestId,
     pub(crate) asked: Asked,
     pub(crate) sent: Time,
@@ -52,6 +54,8 @@ pub(crate) struct Outstanding {
 /// A client.
 #[derive(Default, Debug)]
 pub(crate) struct Client {
+    /// The only member that it asks, if it is bound to one.
+    pub(crate) home: Option<usize>,
     pub(crate) outstanding: Option<Outstanding>,
     /// Number of the next value written, so that all values differ.
     pub(crate) sequence: u64,

@@ -127,6 +127,12 @@ pub(crate) fn hash_kv(model: &Model, compacted: i64, revision: i64) -> u32 {
     hash
 }
 
+/// A change in one short line.
+pub(crate) fn show_change(change: &Change) -> String {
+    let key = String::from_utf8_lossy(&change.key);
+    format!("{}.{} {key} {:?}", change.main, change.sub, change.kv.as_ref().map(show))
+}
+
 /// A key in one short line.
 pub(crate) fn show(kv: &Kv) -> String {
     let (key, value) = (String::from_utf8_lossy(&kv.key), String::from_utf8_lossy(&kv.value));

@@ -31,10 +31,27 @@ pub(crate) enum Kind {
     Rot,
     /// While the process is down a sealed file vanishes: the start must refuse.
     LostFile,
+    /// The process stands still for a while, and then goes on as if nothing had been.
+    Pause,
+    /// One member, often the leader, is cut off.
+    Isolate,
+    /// The members fall into two groups that do not hear each other.
+    Partition,
+    /// One member is not heard any more, or hears nobody.
+    OneWay,
+    /// Messages on some links wait for a while.
+    Clog,
+    /// All processes are killed, or all lose their power.
+    KillAll,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 12] = [
+    /// True if there must be others for it.
+    pub(crate) fn needs_others(self) -> bool {
+        matches!(self, Kind::Isolate | Kind::Partition | Kind::OneWay | Kind::Clog | Kind::KillAll)
+    }
+
+    pub(crate) const ALL: [Kind; 18] = [
         Kind::Kill,
         Kind::KillAtCall,
         Kind::PowerLoss,
@@ -47,6 +64,12 @@ impl Kind {
         Kind::Stop,
         Kind::Rot,
         Kind::LostFile,
+        Kind::Pause,
+        Kind::Isolate,
+        Kind::Partition,
+        Kind::OneWay,
+        Kind::Clog,
+        Kind::KillAll,
     ];
 }
 

@@ -3,10 +3,12 @@
 //! ```text
 //!   World: queue of (time, action)
 //!     │ pops the earliest, one at a time
-//!     ├─▶ Process: wal + backend + member, as the production driver has them
-//!     │     effects ──▶ actions at later times (disk, flush and helper threads, replies)
+//!     ├─▶ Hosts, one to five: a disk, and a process of wal + backend + member, as the
+//!     │     production driver has them; effects ──▶ actions at later times (disk, flush and
+//!     │     helper threads, replies, messages)
 //!     ├─▶ Clients, watchers: random requests, one outstanding each
-//!     ├─▶ Faults: kill, power loss, disk errors, full disk, slow syncs, rot
+//!     ├─▶ Network: messages late, lost, doubled; links cut, one way too, or clogged
+//!     ├─▶ Faults: kill, pause, power loss, disk errors, full disk, slow syncs, rot, partitions
 //!     └─▶ Oracle: the log replayed on `model`; invariants compare what clients saw with it
 //! ```
 //!
@@ -18,13 +20,17 @@ mod client;
 mod compare;
 mod execute;
 mod fault;
+mod host;
 mod invariant;
 mod life;
 mod mutant;
+mod network;
 mod oracle;
 mod process;
+mod record;
 mod report;
 mod rng;
+mod state;
 mod swarm;
 mod talk;
 #[cfg(test)]

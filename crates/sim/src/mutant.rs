@@ -15,9 +15,15 @@ pub enum Mutant {
 }
 
 #[cfg(feature = "mutants")]
-const ALL: [(&str, Mutant); 10] = [
+const ALL: [(&str, Mutant); 16] = [
     ("ack_before_sync", Mutant::Node(member::Mutant::AckBeforeSync)),
     ("ack_later_ready", Mutant::Node(member::Mutant::AckLaterReady)),
+    ("vote_not_persisted", Mutant::Node(member::Mutant::VoteNotPersisted)),
+    ("early_append_response", Mutant::Node(member::Mutant::EarlyAppendResponse)),
+    ("commit_alone", Mutant::Node(member::Mutant::CommitAlone)),
+    ("small_quorum", Mutant::Node(member::Mutant::SmallQuorum)),
+    ("stale_read", Mutant::Node(member::Mutant::StaleRead)),
+    ("new_id_again", Mutant::Node(member::Mutant::NewIdAgain)),
     ("no_sync_of_start", Mutant::Wal(wal::Mutant::NoSyncOfStart)),
     ("length_zero_is_end", Mutant::Wal(wal::Mutant::LengthZeroIsEnd)),
     ("prefix_of_batch", Mutant::Wal(wal::Mutant::PrefixOfBatch)),

@@ -1,11 +1,12 @@
 //! One life of the process: log, backend and member, with the queues of its threads.
 
+use crate::host::members;
 use crate::mutant::{self, Mutant};
 use crate::report::Violation;
 use crate::swarm::Swarm;
 use bytes::Bytes;
 use member::request::Ticket;
-use member::{Config, Member};
+use member::{Config, Founder, Member};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Store;
@@ -13,7 +14,6 @@ use types::{ClusterId, Index, MemberId, Revision, Time};
 use vfs::Disk;
 use vfs::sim::SimDisk;
 
-const MEMBER: MemberId = MemberId(0x8e9e_05c5_2164_694d);
 const CLUSTER: ClusterId = ClusterId(0xcdf8_18d3_e2b1_4c0e);
 
 /// Work of the log thread.
@@ -90,6 +90,7 @@ impl From<backend::Error> for Failure {
 
 /// How a process is started.
 pub(crate) struct Start<'a> {
+    pub(crate) member: MemberId,
     pub(crate) disk: &'a SimDisk,
     pub(crate) swarm: &'a Swarm,
     pub(crate) seed: u64,
@@ -99,17 +100,17 @@ pub(crate) struct Start<'a> {
 
 /// What the log held at a start.
 pub(crate) struct Found {
-    pub(crate) base: u64,
-    pub(crate) entries: Vec<wal::Entry>,
+    pub(crate) log: wal::Recovered,
     pub(crate) applied: u64,
-    pub(crate) boot: u64,
 }
 
 impl Start<'_> {
     fn settings(&self) -> (Config, wal::WalConfig, backend::Config, store::Config) {
         let swarm = self.swarm;
-        let mut config = Config::new(MEMBER, CLUSTER, 0);
+        let mut config = Config::new(self.member, CLUSTER, 0);
         config.seed = self.seed;
+        let founder = |id: &MemberId| Founder { id: *id, peer_urls: vec![format!("http://{id}")] };
+        config.founders = members(swarm.members).iter().map(founder).collect();
         config.heartbeat = swarm.heartbeat;
         config.election = swarm.election;
         config.flush_bytes = swarm.flush_bytes;
@@ -147,7 +148,7 @@ impl Start<'_> {
             }
             other => other?,
         };
-        let identity = wal::Identity { cluster: CLUSTER, member: MEMBER };
+        let identity = wal::Identity { cluster: CLUSTER, member: self.member };
         let (wal, log) = if has_log {
             wal::Wal::open(disk, "wal", log_config, Some(identity))?
         } else if recovered.meta.applied == Index(0) {
@@ -160,12 +161,7 @@ impl Start<'_> {
             store::Error::Backend(error) => Failure::from(error),
             other => Failure::Refused(other.to_string()),
         })?;
-        let found = Found {
-            base: log.base.index.0,
-            entries: log.entries.clone(),
-            applied: store.applied().0,
-            boot: log.boot,
-        };
+        let found = Found { log: log.clone(), applied: store.applied().0 };
         config.boot = log.boot;
         let member = Member::new(config, log, store, self.now);
         // A log that ends before the data is a violation unless the start refuses it.

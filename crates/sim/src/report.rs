@@ -28,6 +28,10 @@ pub struct Counts {
     pub rewrites: u64,
     /// Images of the disk checked while an answer left.
     pub images: u64,
+    /// Messages that members sent each other.
+    pub messages: u64,
+    /// Times that a member became leader.
+    pub elections: u64,
     /// Simulated milliseconds.
     pub simulated_ms: u64,
 }
@@ -51,6 +55,8 @@ impl Counts {
         self.cold_reads += other.cold_reads;
         self.rewrites += other.rewrites;
         self.images += other.images;
+        self.messages += other.messages;
+        self.elections += other.elections;
         self.simulated_ms += other.simulated_ms;
     }
 }

@@ -1,12 +1,15 @@
 //! What a seed draws for its run: sizes, rates, and which faults it may meet (SIM-5).
 
 use crate::fault::Kind;
+use crate::network::Weather;
 use crate::rng::Rng;
 use std::time::Duration;
 
 /// The draw of one seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Swarm {
+    pub(crate) members: usize,
+    pub(crate) weather: Weather,
     pub(crate) clients: usize,
     pub(crate) watchers: usize,
     pub(crate) keys: usize,
@@ -36,10 +39,21 @@ impl Swarm {
     pub(crate) fn draw(rng: &mut Rng) -> Swarm {
         let heartbeat = Duration::from_millis(rng.between(29, 100));
         let kib = |kib: u64| usize::try_from(kib * 1024).expect("a small size");
-        let faults = Kind::ALL.into_iter().filter(|_| rng.chance(60)).collect::<Vec<_>>();
+        let members = rng.pick(&[1, 1, 1, 3, 3, 5]);
+        let can_strike = |kind: &Kind| 1 < members || !kind.needs_others();
+        let kinds = Kind::ALL.into_iter().filter(can_strike);
+        let faults = kinds.filter(|_| rng.chance(60)).collect::<Vec<_>>();
         let faults = if faults.is_empty() { vec![Kind::PowerLoss] } else { faults };
         let flush = rng.between(1, 64);
+        let weather = Weather::draw(rng);
+        let election = heartbeat * u32::try_from(rng.between(5, 20)).expect("small");
+        let fault_interval = Duration::from_millis(rng.between(60, 500));
+        // A cluster needs time for an election and for its members to publish themselves.
+        let rests = election * u32::try_from(rng.between(2, 10)).expect("small");
+        let fault_interval = if members == 1 { fault_interval } else { fault_interval + rests };
         Swarm {
+            members,
+            weather,
             clients: 2 + rng.below(7),
             watchers: rng.below(4),
             keys: 4 + rng.below(30),
@@ -52,11 +66,11 @@ impl Swarm {
             flush_interval: Duration::from_millis(rng.between(50, 2000)),
             unflushed_bytes_max: kib(flush * 2 + 16),
             heartbeat,
-            election: heartbeat * u32::try_from(rng.between(5, 20)).expect("small"),
+            election,
             sync_max: Duration::from_micros(rng.pick(&[300, 2000, 20_000])),
             device_reads: rng.chance(50),
             faults,
-            fault_interval: Duration::from_millis(rng.between(60, 500)),
+            fault_interval,
             writes: 220 + rng.between(0, 120),
         }
     }

@@ -74,8 +74,8 @@ impl Workload<'_> {
     }
 
     fn lease(&mut self) -> i64 {
-        let count = self.oracle.leases.len();
-        let known = self.oracle.leases.keys().nth(self.rng.below(count.max(1)));
+        let count = self.oracle.state.leases.len();
+        let known = self.oracle.state.leases.keys().nth(self.rng.below(count.max(1)));
         known.copied().unwrap_or(77)
     }
 
@@ -138,7 +138,7 @@ impl Workload<'_> {
 
     fn compare(&mut self) -> Compare {
         use compare::TargetUnion as Union;
-        let revision = self.oracle.model.revision();
+        let revision = self.oracle.state.model.revision();
         let (target, union) = match self.rng.below(5) {
             0 => (0, Union::Version(self.rng.signed(0, 5))),
             1 => (1, Union::CreateRevision(self.rng.signed(0, revision))),
@@ -153,7 +153,7 @@ impl Workload<'_> {
 
     fn range_op(&mut self) -> RangeOp {
         let (key, end) = self.interval();
-        let revision = self.oracle.model.revision();
+        let revision = self.oracle.state.model.revision();
         let mut op = RangeOp { range: KeyRange::new(key, end), ..RangeOp::default() };
         if self.rng.chance(30) {
             op.revision = self.rng.signed((revision - 20).max(1), revision + 1);
@@ -188,7 +188,7 @@ impl Workload<'_> {
     }
 
     fn compact(&mut self) -> Plan {
-        let revision = self.oracle.model.revision();
+        let revision = self.oracle.state.model.revision();
         let back = self.rng.signed(-1, 30);
         let (revision, physical) = ((revision - back).max(1), self.rng.chance(30));
         let body = CompactionRequest { revision, physical }.encode_to_vec().into();

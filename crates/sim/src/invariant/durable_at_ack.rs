@@ -1,14 +1,18 @@
 //! Durability at the ack (INV-10): when an answer leaves, every entry up to the applied index is
-//! in a synced batch, and now and then an image of the disk proves it.
+//! in a synced batch here and on a majority, and now and then an image of the disk proves it.
 
+use crate::host::Host;
 use crate::report::Violation;
 use std::sync::Arc;
+use types::Term;
 use vfs::sim::SimDisk;
 
-/// What is applied must be synced.
-pub(crate) fn check(applied: u64, synced: u64) -> Result<(), Violation> {
-    if synced < applied {
-        let text = format!("entry {applied} is applied, but only {synced} is synced");
+/// What is applied anywhere must be synced on a majority.
+pub(crate) fn check_majority(hosts: &[Host], index: usize, term: Term) -> Result<(), Violation> {
+    let count = hosts.iter().filter(|host| host.record.holds(index, term)).count();
+    if count <= hosts.len() / 2 {
+        let of = hosts.len();
+        let text = format!("entry {index} is applied, but only {count} of {of} have it synced");
         return Err(Violation::new("durable_at_ack", text));
     }
     Ok(())

@@ -5,9 +5,9 @@ use crate::oracle::Oracle;
 use crate::report::Violation;
 
 pub(crate) fn check(oracle: &Oracle) -> Result<(), Violation> {
-    if oracle.leases.is_empty() {
+    if oracle.state.leases.is_empty() {
         return Ok(());
     }
-    let text = format!("leases {:?} should have run out", oracle.leases);
+    let text = format!("leases {:?} should have run out", oracle.state.leases);
     Err(Violation::new("lease_eventually", text))
 }

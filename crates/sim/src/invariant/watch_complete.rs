@@ -52,7 +52,8 @@ pub(crate) fn check_progress(
     if let Some((_, change)) = next_change(watcher, model)
         && change.main <= revision
     {
-        let text = format!("progress at {revision}, but {change:?} was not told");
+        let text =
+            format!("progress at {revision}, but {} was not told", compare::show_change(change));
         return Err(violation(watcher, &text));
     }
     watcher.next = watcher.next.max(revision + 1);
@@ -71,7 +72,9 @@ pub(crate) fn check_compacted(watcher: &Watcher, revision: i64) -> Result<(), Vi
 /// Nothing is left that a watcher should have been told.
 pub(crate) fn check_end(watcher: &mut Watcher, model: &Model) -> Result<(), Violation> {
     match next_change(watcher, model) {
-        Some((_, change)) => Err(violation(watcher, &format!("{change:?} was never told"))),
+        Some((_, change)) => {
+            Err(violation(watcher, &format!("{} was never told", compare::show_change(change))))
+        }
         None => Ok(()),
     }
 }
