@@ -5,6 +5,8 @@
 pub(super) struct Figures {
     /// Inputs run.
     pub(super) executions: u64,
+    /// Those of the corpora.
+    replayed: u64,
     /// Edges of the program's flow that the kept corpora reached.
     covered_first: u64,
     /// Those reached at the end.
@@ -22,10 +24,15 @@ impl Figures {
 
     /// One line of the table.
     pub(super) fn line(&self, target: &str) -> String {
-        let Figures { executions, covered_first, covered, inputs, memory_mb } = self;
+        let Figures { executions, covered_first, covered, inputs, memory_mb, .. } = self;
         format!(
             "{target:<16} {executions:>10} {covered_first:>12} {covered:>11} {inputs:>7} {memory_mb:>4}"
         )
+    }
+
+    /// Inputs that were in no corpus.
+    pub(super) fn tried(&self) -> u64 {
+        self.executions.saturating_sub(self.replayed)
     }
 
     /// Reads the log of a run that ended by itself.
@@ -39,6 +46,7 @@ impl Figures {
         };
         Some(Figures {
             executions: stat("stat::number_of_executed_units")?,
+            replayed: after(first, "#")?,
             covered_first: after(first, "cov: ")?,
             covered: after(last, "cov: ")?,
             inputs: after(last, "corp: ")?,
@@ -88,6 +96,7 @@ mod tests {
             figures.line("db_open"),
             "db_open                5301          412         500      33   91"
         );
+        assert_eq!(figures.tried(), 5301 - 17);
         assert_eq!(Figures::HEADING.len(), figures.line("db_open").len());
     }
 
