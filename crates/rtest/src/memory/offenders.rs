@@ -13,12 +13,14 @@ use std::time::{Duration, Instant};
 type Part = fn(String) -> Pin<Box<dyn Future<Output = Result<String>>>>;
 
 /// All parts with their names, in order.
-pub(super) const PARTS: [(&str, Part); 6] = [
+pub(super) const PARTS: [(&str, Part); 8] = [
     ("100 unread ranges of 100 MB", |endpoint| Box::pin(ranges(endpoint))),
     ("10,000 watchers that never read", |endpoint| Box::pin(watchers(endpoint))),
     ("1 M watch creates on a stream", |endpoint| Box::pin(creates(endpoint))),
     ("100 k leases expire together", |endpoint| Box::pin(leases(endpoint))),
     ("a lease of 500 k keys is revoked", |endpoint| Box::pin(revoke(endpoint))),
+    ("500 k keys are deleted", |endpoint| Box::pin(delete(endpoint))),
+    ("500 k keys are deleted in a txn", |endpoint| Box::pin(delete_in_txn(endpoint))),
     ("a txn as deep as the wire allows", |endpoint| Box::pin(deep(endpoint))),
 ];
 
@@ -189,19 +191,18 @@ async fn leases(endpoint: String) -> Result<String> {
     }
 }
 
-async fn revoke(endpoint: String) -> Result<String> {
+/// Puts half a million keys, attached to a lease if it is not 0.
+async fn fill(client: &Client, lease: i64) -> Result<()> {
     const KEYS_PER_TXN: usize = 125;
-    let client = connect(&endpoint)?;
-    let id = lease(&client, 600).await?;
     let putter = client.clone();
     many(500_000 / KEYS_PER_TXN, move |at| {
         let client = putter.clone();
         async move {
             let op = |key: usize| {
                 let put = pb::PutRequest {
-                    key: format!("leased/{:07}", at * KEYS_PER_TXN + key).into(),
+                    key: format!("half/{:07}", at * KEYS_PER_TXN + key).into(),
                     value: "x".into(),
-                    lease: id,
+                    lease,
                     ..Default::default()
                 };
                 let request = Some(pb::request_op::Request::RequestPut(put));
@@ -215,17 +216,57 @@ async fn revoke(endpoint: String) -> Result<String> {
         }
     })
     .await?;
-    let count = pb::RangeRequest { count_only: true, ..prefix("leased/") };
-    let before = client.range(&count, &long()).await.map_err(failed)?.count;
+    let before = count(client).await?;
     ensure!(before == 500_000, "{before} keys were put");
+    Ok(())
+}
+
+async fn count(client: &Client) -> Result<i64> {
+    let count = pb::RangeRequest { count_only: true, ..prefix("half/") };
+    Ok(client.range(&count, &long()).await.map_err(failed)?.count)
+}
+
+async fn revoke(endpoint: String) -> Result<String> {
+    let client = connect(&endpoint)?;
+    let id = lease(&client, 600).await?;
+    fill(&client, id).await?;
     let began = Instant::now();
     let path = "/etcdserverpb.Lease/LeaseRevoke";
     let request = pb::LeaseRevokeRequest { id };
     let outcome = client.unary::<_, pb::LeaseRevokeResponse>(path, &request, &long()).await;
     outcome.map_err(failed)?;
-    let left = client.range(&count, &long()).await.map_err(failed)?.count;
+    let left = count(&client).await?;
     ensure!(left == 0, "{left} keys are left");
     Ok(format!("revoked in {:.1?}", began.elapsed()))
+}
+
+fn half() -> pb::DeleteRangeRequest {
+    let pb::RangeRequest { key, range_end, .. } = prefix("half/");
+    pb::DeleteRangeRequest { key, range_end, prev_kv: false }
+}
+
+async fn delete(endpoint: String) -> Result<String> {
+    let client = connect(&endpoint)?;
+    fill(&client, 0).await?;
+    let began = Instant::now();
+    let deleted = client.delete_range(&half(), &long()).await.map_err(failed)?.deleted;
+    ensure!(deleted == 500_000, "{deleted} keys were deleted");
+    Ok(format!("deleted in {:.1?}", began.elapsed()))
+}
+
+async fn delete_in_txn(endpoint: String) -> Result<String> {
+    let client = connect(&endpoint)?;
+    fill(&client, 0).await?;
+    let began = Instant::now();
+    let request = Some(pb::request_op::Request::RequestDeleteRange(half()));
+    let success = vec![pb::RequestOp { request }];
+    let request = pb::TxnRequest { success, ..Default::default() };
+    let outcome =
+        client.unary::<_, pb::TxnResponse>("/etcdserverpb.KV/Txn", &request, &long()).await;
+    outcome.map_err(failed)?;
+    let left = count(&client).await?;
+    ensure!(left == 0, "{left} keys are left");
+    Ok(format!("deleted in {:.1?}", began.elapsed()))
 }
 
 async fn deep(endpoint: String) -> Result<String> {
