@@ -7,13 +7,15 @@ use bytes::Bytes;
 use proto::log::{self, Kind};
 use proto::request::{self, Request};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Term, Time};
+use types::{MemberId, Term, Time};
 
 /// An entry that was applied.
 #[derive(Clone, Debug)]
 pub(crate) struct AppliedEntry {
     pub(crate) kind: Kind,
     pub(crate) body: Bytes,
+    /// The first two bytes of its id: which member proposed it.
+    proposer: u64,
     /// What it asks, if it does anything: neither fenced nor applied before.
     pub(crate) request: Option<Request>,
     pub(crate) expected: Expected,
@@ -121,7 +123,8 @@ impl Oracle {
             _ => {}
         }
         let (kind, body, request) = (entry.kind, entry.body, does.then_some(request));
-        let applied = AppliedEntry { kind, body, request, expected, is_claimed: false };
+        let proposer = entry.id >> 48;
+        let applied = AppliedEntry { kind, body, proposer, request, expected, is_claimed: false };
         self.applied.push(Some(applied));
         Ok(expired)
     }
@@ -161,15 +164,20 @@ impl Oracle {
         Ok(())
     }
 
-    /// Applied entries after `floor` up to `upto` that nobody claimed, of this kind.
+    /// Applied entries after `floor` up to `upto` that nobody claimed, of this kind, which `member`
+    /// proposed.
     pub(crate) fn candidates(
         &mut self,
         floor: usize,
         upto: usize,
         kind: Kind,
+        member: MemberId,
     ) -> impl Iterator<Item = &mut AppliedEntry> {
+        let proposer = member.0 & 0xffff;
         let applied = self.applied[..upto].iter_mut().skip(floor).flatten();
-        applied.filter(move |entry| entry.kind == kind && !entry.is_claimed)
+        applied.filter(move |entry| {
+            entry.kind == kind && entry.proposer == proposer && !entry.is_claimed
+        })
     }
 
     /// A client saw the state after this entry.

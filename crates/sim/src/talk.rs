@@ -95,6 +95,7 @@ impl World {
         let mut witness = Witness {
             oracle: &mut self.oracle,
             view: &here.view,
+            member: here.id,
             is_alone: count == 1,
             reader: reader.as_ref(),
         };

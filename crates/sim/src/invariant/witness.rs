@@ -11,7 +11,7 @@ use crate::state::{Expected, View};
 use backend::Reader;
 use member::request::Response;
 use proto::log::Kind;
-use types::OpError;
+use types::{MemberId, OpError};
 
 type Answer = Result<Response, OpError>;
 
@@ -36,6 +36,8 @@ pub(crate) struct Witness<'a> {
     pub(crate) oracle: &'a mut Oracle,
     /// The reference as of the member that answers.
     pub(crate) view: &'a View,
+    /// Who answers.
+    pub(crate) member: MemberId,
     /// True if there is no other member.
     pub(crate) is_alone: bool,
     pub(crate) reader: Option<&'a Reader>,
@@ -97,7 +99,7 @@ impl Witness<'_> {
         is_body: impl Fn(&bytes::Bytes) -> bool,
     ) -> Result<(), Violation> {
         let mut seen = Vec::new();
-        for entry in self.oracle.candidates(floor, self.view.index, kind) {
+        for entry in self.oracle.candidates(floor, self.view.index, kind, self.member) {
             if !is_body(&entry.body) {
                 continue;
             }
