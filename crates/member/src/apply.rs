@@ -121,12 +121,12 @@ impl Member {
             return Some(entry);
         }
         let raw = self.apply.queue.front()?;
-        let data = match raw.kind {
-            wal::EntryKind::Normal => &raw.data,
-            // Members change from the cluster issue on; for the state machine it is nothing.
-            _ => &bytes::Bytes::new(),
+        let decoded = match raw.kind {
+            // Raft's own changes of the membership ask the state machine for nothing.
+            wal::EntryKind::ConfChange if !raw.data.is_empty() => Entry::decode_conf(&raw.data),
+            _ => Entry::decode(&raw.data),
         };
-        match Entry::decode(data) {
+        match decoded {
             Ok(entry) => Some(entry),
             Err(error) => {
                 self.is_dead = true;
@@ -162,6 +162,9 @@ impl Member {
             self.hash_compaction(*revision);
             effects.push(Effect::Note(Note::Compacted(*revision)));
         }
+        if let Ok(Outcome::Conf(member, outcome)) = &applied.result {
+            self.follow_conf(now, *member, *outcome, effects);
+        }
         if applied.over_quota {
             self.want_alarm();
         }
@@ -175,6 +178,10 @@ impl Member {
         let revision = applied.revision;
         let result = if applied.over_quota { Err(OpError::NoSpace) } else { applied.result };
         match waiting.waiter {
+            Waiter::Client(id) if matches!(result, Ok(Outcome::Conf(..))) => {
+                let result = result.map(|outcome| self.members_response(&outcome));
+                self.reply(id, result, effects);
+            }
             Waiter::Client(id) => {
                 self.reply_at(id, revision, result.and_then(response), effects);
             }
@@ -225,6 +232,8 @@ fn response(outcome: Outcome) -> Result<Response, OpError> {
         // What became of the first time is not known: as unknown as after a timeout.
         Outcome::Duplicate | Outcome::Fenced => return Err(OpError::Timeout),
         // Nobody waits for these as a client.
-        Outcome::Noop | Outcome::Checkpoint | Outcome::Cluster => Response::Barrier,
+        Outcome::Noop | Outcome::Checkpoint | Outcome::Cluster | Outcome::Conf(..) => {
+            Response::Barrier
+        }
     })
 }

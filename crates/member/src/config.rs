@@ -19,6 +19,13 @@ pub struct Config {
     /// The members of a new cluster, this one among them; this one alone if there are none. Read
     /// on a fresh disk only.
     pub founders: Vec<Founder>,
+    /// True for a member that joins a cluster: it has no founders, and learns who is a member
+    /// from the log. Read on a fresh disk only.
+    pub joins: bool,
+    /// Refuse membership changes that could cost the quorum.
+    pub strict_reconfig: bool,
+    /// Learners that a cluster may have.
+    pub learners_max: usize,
     /// Where clients reach it.
     pub client_urls: Vec<String>,
     /// Number of this start of the process: one more than the last one in the log.
@@ -69,6 +76,9 @@ impl Config {
             name: "default".to_owned(),
             peer_urls: Vec::new(),
             founders: Vec::new(),
+            joins: false,
+            strict_reconfig: true,
+            learners_max: limits::LEARNERS_MAX,
             client_urls: Vec::new(),
             boot,
             seed: 0,
@@ -94,6 +104,9 @@ impl Config {
 
     /// The members of a new cluster.
     pub(crate) fn founders(&self) -> Vec<Founder> {
+        if self.joins {
+            return Vec::new();
+        }
         if self.founders.is_empty() {
             return vec![Founder { id: self.member, peer_urls: self.peer_urls.clone() }];
         }
@@ -121,6 +134,8 @@ pub enum StartError {
     ConfState,
     /// This member is not in the membership stored with the data, or not among the founders.
     NotAMember(MemberId),
+    /// This member was removed from the cluster.
+    Removed(MemberId),
     /// The ids of two members end with the same two bytes, which tell their proposals apart.
     SameProposer(MemberId, MemberId),
 }
@@ -133,6 +148,12 @@ impl fmt::Display for StartError {
             StartError::NotAMember(id) => {
                 write!(f, "member {:x} is not in the membership", id.0)
             }
+            StartError::Removed(id) => write!(
+                f,
+                "member {:x} was removed from the cluster and cannot come back; add a new one with \
+                 an empty data folder",
+                id.0
+            ),
             StartError::SameProposer(one, other) => write!(
                 f,
                 "the ids {:x} and {:x} end with the same two bytes: give one of the two another \

@@ -170,6 +170,10 @@ pub enum Note {
         /// What is wrong with it.
         why: String,
     },
+    /// This member was removed from the cluster: it stops.
+    Removed,
+    /// The membership changed.
+    MembersChanged,
     /// Another member needs entries that are gone: it stays behind until it gets a snapshot.
     NeedsSnapshot(MemberId),
 }

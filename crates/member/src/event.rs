@@ -80,6 +80,10 @@ pub enum Event {
     },
     /// A message to this member could not be sent.
     Unreachable(MemberId),
+    /// There is a connection to this member.
+    Connected(MemberId),
+    /// There is none any more.
+    Disconnected(MemberId),
     /// Begin to stop: hand over leadership if possible, then `Effect::Stopped`.
     Stop,
 }

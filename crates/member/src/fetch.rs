@@ -4,6 +4,7 @@ use crate::effect::{Effect, Effects};
 use crate::member::Member;
 use crate::reads::{Query, Read};
 use crate::request::{RequestId, Response, Ticket};
+use proto::conf::Action;
 use store::CatchUp;
 use types::{OpError, Record, Revision, Time};
 
@@ -89,6 +90,11 @@ impl Member {
             }
             Query::TimeToLive { id: lease, keys } => {
                 return self.time_to_live(now, (id, read.deadline), lease, keys, effects);
+            }
+            Query::Promote(member) => {
+                // The leader promotes, for it alone knows how far a learner is.
+                let request = (id, read.deadline);
+                return self.change_member(now, request, member, Action::Promote, effects);
             }
             Query::Members => Ok(Response::Members(self.members())),
             Query::Barrier => Ok(Response::Barrier),

@@ -15,6 +15,11 @@ pub fn member_id(peer_urls: &[String], token: &str) -> MemberId {
     MemberId(first_eight(&hash.finalize()))
 }
 
+/// The id of a member that joins a cluster: from its peer URLs and the second at which it was added.
+pub fn joining_member_id(peer_urls: &[String], seconds: u64) -> MemberId {
+    member_id(peer_urls, &seconds.to_string())
+}
+
 /// The id of a new cluster: from the ids of its members.
 pub fn cluster_id(members: &[MemberId]) -> ClusterId {
     let mut ids = members.to_vec();

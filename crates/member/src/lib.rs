@@ -28,6 +28,7 @@ pub mod identity;
 mod ids;
 mod leases;
 mod member;
+mod membership;
 mod peers;
 mod reads;
 mod remote;
@@ -36,7 +37,6 @@ mod requests;
 mod roles;
 #[cfg(test)]
 mod tests;
-mod voters;
 mod waiting;
 mod watches;
 

@@ -11,17 +11,18 @@ use crate::fetch::Fetches;
 use crate::flush::Flush;
 use crate::hashes::Hashes;
 use crate::leases::Leases;
+use crate::membership;
 use crate::peers::Peers;
 use crate::reads::Reads;
 use crate::remote::Remote;
 use crate::request::{Header, RequestId, Response, Ticket};
 use crate::roles::{HandOver, Transfer};
-use crate::voters::{check_proposers, voters};
 use crate::waiting::Proposals;
 use crate::watches::Watches;
 use node::Node;
+use std::collections::BTreeMap;
 use store::Store;
-use types::{MemberId, OpError, Term, Time};
+use types::{Index, MemberId, OpError, Term, Time};
 
 /// A member: one node and one store, and all bookkeeping between them.
 ///
@@ -54,6 +55,8 @@ pub struct Member {
     pub(crate) publish: Publish,
     /// The term in which this leader proposed the cluster version.
     pub(crate) version_proposed: Term,
+    /// Members that there is a connection to, and since when.
+    pub(crate) connected: BTreeMap<MemberId, Time>,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) hand_over: HandOver,
     pub(crate) disk_full: bool,
@@ -113,13 +116,16 @@ impl Member {
         now: Time,
     ) -> Result<Member, StartError> {
         let (applied, applied_term) = (store.applied(), store.applied_term());
+        let (voters, learners) = membership::at_start(&config, &store)?;
+        let is_fresh = log.entries.is_empty() && log.base.index == Index(0);
         let start = node::Start {
+            founding: if is_fresh { membership::founding(&config) } else { Vec::new() },
             hard_state: log.hard_state,
             base: log.base.index,
             base_term: log.base.term,
             entries: log.entries,
-            voters: voters(&config, &store)?,
-            learners: Vec::new(),
+            voters,
+            learners,
             applied,
             applied_term,
         };
@@ -129,7 +135,7 @@ impl Member {
                 store.set_member(store::MemberRow { id, peer_urls, ..store::MemberRow::default() });
             }
         }
-        check_proposers(&store)?;
+        membership::check_proposers(&config, &store)?;
         let mut node = Node::new(config.node(), &start)?;
         if node.is_sole_voter() {
             node.campaign();
@@ -153,6 +159,7 @@ impl Member {
             remote: Remote::default(),
             publish: Publish::Open,
             version_proposed: Term(0),
+            connected: BTreeMap::new(),
             transfers: Vec::new(),
             hand_over: HandOver::No,
             disk_full: false,
@@ -198,6 +205,12 @@ impl Member {
             }
             Event::Peer { from, message } => self.peer(now, from, message, effects),
             Event::Unreachable(to) => self.node.unreachable(to),
+            Event::Connected(to) => {
+                self.connected.entry(to).or_insert(now);
+            }
+            Event::Disconnected(to) => {
+                self.connected.remove(&to);
+            }
             Event::Stop => {
                 if self.stop == Stop::No {
                     self.stop = Stop::Asked;

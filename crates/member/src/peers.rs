@@ -2,6 +2,7 @@
 
 use crate::effect::{Effect, Effects, Fatal, Note};
 use crate::member::Member;
+use crate::waiting::Offer;
 use bytes::Bytes;
 use node::{Class, Message, Role, StepError, codec};
 use prost::Message as _;
@@ -13,7 +14,7 @@ use types::{MemberId, Time, limits};
 #[derive(Default, Debug)]
 pub(crate) struct Peers {
     /// To be proposed in this turn.
-    foreign: Vec<(u64, Bytes)>,
+    foreign: Vec<Offer>,
     /// Ids that were proposed here in this term and are not applied yet.
     open: BTreeSet<u64>,
 }
@@ -46,7 +47,11 @@ impl Member {
         let Ok(message) = peerpb::Peer::decode(message) else {
             return refused(from, "not a message", effects);
         };
+        if self.store.is_removed(from) {
+            return self.send(from, Class::Other, Kind::Removed(peerpb::Removed {}), effects);
+        }
         match message.kind {
+            Some(Kind::Removed(_)) => self.was_removed(now, effects),
             Some(Kind::Raft(message)) => self.raft_message(from, message, effects),
             Some(Kind::Forward(forward)) => self.forwarded(from, forward, effects),
             Some(Kind::Ask(ask)) => self.asked(now, from, &ask, effects),
@@ -100,15 +105,13 @@ impl Member {
         }
         for entry in forward.entries {
             // What cannot be read must not get into the log: every member would stop at it.
-            let id = match store::Entry::decode(&entry.data) {
-                Ok(decoded) if decoded.id != 0 => decoded.id,
-                _ => {
-                    refused(from, "a proposal that cannot be read", effects);
-                    continue;
-                }
+            let is_conf = entry.r#type != 0;
+            let Some((id, data)) = readable(&entry.data, is_conf) else {
+                refused(from, "a proposal that cannot be read", effects);
+                continue;
             };
             if !self.store.has_seen(id) && self.peers.open.insert(id) {
-                self.peers.foreign.push((id, entry.data));
+                self.peers.foreign.push(Offer { id, entry: data, is_conf });
             }
         }
     }
@@ -131,12 +134,26 @@ impl Member {
         if own.is_empty() && unheard.is_empty() && foreign.is_empty() {
             return;
         }
-        let entries = own.iter().chain(&foreign).map(|(_, entry)| entry.clone());
+        let is_conf = |offer: &Offer| offer.is_conf;
+        let (own_confs, own): (Vec<Offer>, Vec<Offer>) = own.into_iter().partition(is_conf);
+        let (confs, foreign): (Vec<Offer>, Vec<Offer>) = foreign.into_iter().partition(is_conf);
+        let entries = own.iter().chain(&foreign).map(|offer| offer.entry.clone());
         if self.node.propose(entries.chain(unheard.iter().cloned()).collect()).is_err() {
-            for (id, _) in foreign {
-                self.peers.open.remove(&id);
+            for offer in foreign {
+                self.peers.open.remove(&offer.id);
             }
             self.proposals.put_back(&own, unheard);
+        }
+        // One change at a time: raft drops another one until the first is applied.
+        for offer in own_confs {
+            if self.node.propose_conf(offer.entry.clone()).is_err() {
+                self.proposals.put_back(&[offer], Vec::new());
+            }
+        }
+        for offer in confs {
+            if self.node.propose_conf(offer.entry).is_err() {
+                self.peers.open.remove(&offer.id);
+            }
         }
     }
 
@@ -145,9 +162,10 @@ impl Member {
         // Decided as a leader that this member is no more.
         self.proposals.take_unheard();
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        for (_, data) in own {
+        for Offer { entry: data, is_conf, .. } in own {
             bytes += data.len();
-            entries.push(peerpb::Entry { data, ..peerpb::Entry::default() });
+            let r#type = u32::from(is_conf);
+            entries.push(peerpb::Entry { r#type, data, ..peerpb::Entry::default() });
             if limits::FORWARD_BYTES <= bytes {
                 let full = std::mem::take(&mut entries);
                 bytes = 0;
@@ -162,6 +180,17 @@ impl Member {
     fn send_forward(&self, to: MemberId, entries: Vec<peerpb::Entry>, effects: &mut Effects) {
         self.send(to, Class::Other, Kind::Forward(peerpb::Forward { entries }), effects);
     }
+}
+
+/// Id and bytes of a proposal that every member can read.
+fn readable(data: &Bytes, is_conf: bool) -> Option<(u64, Bytes)> {
+    if !is_conf {
+        let entry = store::Entry::decode(data).ok()?;
+        return (entry.id != 0).then(|| (entry.id, data.clone()));
+    }
+    // Raft parses these: it gets our encoding of what we have read.
+    let change = proto::conf::ConfChange::decode(data).ok()?;
+    (change.id != 0).then(|| (change.id, change.encode()))
 }
 
 fn refused(from: MemberId, why: &str, effects: &mut Effects) {

@@ -3,7 +3,7 @@
 use crate::request::RequestId;
 use std::collections::VecDeque;
 use std::time::Duration;
-use types::{Index, LeaseId, RangeOp, Time, TxnOp};
+use types::{Index, LeaseId, MemberId, RangeOp, Time, TxnOp};
 
 /// What is asked once the state is fresh enough.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +13,7 @@ pub(crate) enum Query {
     KeepAlive(LeaseId),
     TimeToLive { id: LeaseId, keys: bool },
     Members,
+    Promote(MemberId),
     Barrier,
 }
 

@@ -17,6 +17,7 @@ const FOREIGN: u64 = 1 << 63;
 pub(crate) enum What {
     KeepAlive(LeaseId),
     TimeToLive { id: LeaseId, keys: bool },
+    Promote(MemberId),
 }
 
 /// A question of a client of this member.
@@ -122,7 +123,8 @@ impl Member {
             Some(Wire::TimeToLiveKeys(id)) => {
                 Request::LeaseTimeToLive { id: LeaseId(id), keys: true }
             }
-            _ => return,
+            Some(Wire::Promote(id)) => Request::MemberPromote(MemberId(id)),
+            None => return,
         };
         self.remote.sequence += 1;
         let number = self.remote.sequence;
@@ -153,7 +155,7 @@ impl Member {
     /// The leader's answer.
     pub(crate) fn told(&mut self, from: MemberId, told: peerpb::Told, effects: &mut Effects) {
         // The answer of one that leads no more says nothing; its successor is asked.
-        if Some(from) != self.leader || told.error != 0 {
+        if Some(from) != self.leader || told.error == ERROR_AGAIN {
             return;
         }
         let Some(open) = self.remote.open.remove(&told.sequence) else { return };
@@ -165,8 +167,11 @@ impl Member {
                 granted_ttl: told.granted_ttl,
                 keys: told.keys,
             },
+            What::Promote(_) => Response::Members(self.members()),
         };
-        self.reply(open.id, Ok(response), effects);
+        let error = ERRORS.iter().find(|(number, _)| *number == told.error);
+        let result = error.map_or(Ok(response), |(_, error)| Err(*error));
+        self.reply(open.id, result, effects);
     }
 }
 
@@ -175,6 +180,7 @@ fn read(id: RequestId, what: What, deadline: Time) -> Read {
     let query = match what {
         What::KeepAlive(lease) => Query::KeepAlive(lease),
         What::TimeToLive { id, keys } => Query::TimeToLive { id, keys },
+        What::Promote(member) => Query::Promote(member),
     };
     Read { id, query, deadline }
 }
@@ -182,6 +188,7 @@ fn read(id: RequestId, what: What, deadline: Time) -> Read {
 fn wire(what: What) -> Wire {
     match what {
         What::KeepAlive(id) => Wire::KeepAlive(id.0),
+        What::Promote(id) => Wire::Promote(id.0),
         What::TimeToLive { id, keys: false } => Wire::TimeToLive(id.0),
         What::TimeToLive { id, keys: true } => Wire::TimeToLiveKeys(id.0),
     }
@@ -194,6 +201,23 @@ fn told(sequence: u64, result: &Result<Response, OpError>) -> peerpb::Told {
         Ok(Response::LeaseTimeToLive { ttl, granted_ttl, keys, .. }) => {
             peerpb::Told { ttl: *ttl, granted_ttl: *granted_ttl, keys: keys.clone(), ..told }
         }
-        _ => peerpb::Told { error: 1, ..told },
+        Ok(Response::Members(_)) => told,
+        Err(error) => {
+            let number = ERRORS.iter().find(|(_, known)| known == error);
+            peerpb::Told { error: number.map_or(ERROR_AGAIN, |(number, _)| *number), ..told }
+        }
+        Ok(_) => peerpb::Told { error: ERROR_AGAIN, ..told },
     }
 }
+
+/// The leader could not answer: who asked asks again.
+const ERROR_AGAIN: u32 = 1;
+
+/// Errors that end a question.
+const ERRORS: [(u32, OpError); 5] = [
+    (2, OpError::MemberNotFound),
+    (3, OpError::MemberNotLearner),
+    (4, OpError::LearnerNotReady),
+    (5, OpError::NotEnoughStarted),
+    (6, OpError::Unhealthy),
+];

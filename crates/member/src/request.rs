@@ -85,6 +85,26 @@ pub enum Request {
         /// Confirm with a quorum first.
         linearizable: bool,
     },
+    /// A member joins.
+    MemberAdd {
+        /// Where peers reach it; checked at the edge.
+        peer_urls: Vec<String>,
+        /// Without a vote.
+        is_learner: bool,
+        /// Seconds since 1970: part of the new id.
+        seconds: u64,
+    },
+    /// A member leaves for good.
+    MemberRemove(MemberId),
+    /// A member is reached elsewhere.
+    MemberUpdate {
+        /// Which.
+        id: MemberId,
+        /// Where peers reach it from now on.
+        peer_urls: Vec<String>,
+    },
+    /// A learner gets a vote.
+    MemberPromote(MemberId),
     /// State of this member.
     Status,
     /// Hash of everything stored.
@@ -237,6 +257,8 @@ pub enum Response {
     Alarm(Vec<(MemberId, AlarmKind)>),
     /// Members, by id.
     Members(Vec<MemberInfo>),
+    /// The member that joined, and all members by id.
+    MemberAdded(MemberInfo, Vec<MemberInfo>),
     /// State.
     Status(StatusInfo),
     /// A hash of everything.

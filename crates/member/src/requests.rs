@@ -121,6 +121,12 @@ impl Member {
                 let leases = self.leases.by_remaining(self.store.leases());
                 self.reply(id, Ok(Response::LeaseLeases(leases)), effects);
             }
+            Request::MemberAdd { .. }
+            | Request::MemberRemove(_)
+            | Request::MemberUpdate { .. }
+            | Request::MemberPromote(_) => {
+                self.request_change(now, (id, deadline), request, effects);
+            }
             Request::Status => self.reply(id, Ok(Response::Status(self.status())), effects),
             Request::Hash => self.hash(id, HashKind::Hash, 0, effects),
             Request::HashKv(revision) => self.hash(id, HashKind::HashKv, revision, effects),
@@ -415,7 +421,7 @@ impl Member {
                 .into_iter()
                 .filter_map(|(member, kind)| Some((member, u32::try_from(kind.number()).ok()?)))
                 .collect(),
-            is_learner: false,
+            is_learner: self.node.learners().contains(&self.config.member),
         }
     }
 

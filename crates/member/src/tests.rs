@@ -3,5 +3,6 @@
 mod cluster;
 mod kv;
 mod lease;
+mod membership;
 mod rig;
 mod upkeep;

@@ -48,8 +48,19 @@ pub(crate) struct Waiting {
 struct Slot {
     waiting: Waiting,
     entry: Bytes,
+    /// It changes the membership.
+    is_conf: bool,
     /// When it was last offered.
     offered: Time,
+}
+
+/// What is offered to the leader.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    pub(crate) id: u64,
+    pub(crate) entry: Bytes,
+    /// It changes the membership.
+    pub(crate) is_conf: bool,
 }
 
 /// Proposals that are not applied yet. They are kept until they are, or until nobody waits any
@@ -102,11 +113,20 @@ impl Proposals {
 
     /// Takes a proposal whose entry carries `next_id`.
     pub(crate) fn push(&mut self, entry: Bytes, waiting: Waiting) {
+        self.queue(entry, waiting, false);
+    }
+
+    /// Takes a membership change that carries `next_id`.
+    pub(crate) fn push_conf(&mut self, entry: Bytes, waiting: Waiting) {
+        self.queue(entry, waiting, true);
+    }
+
+    fn queue(&mut self, entry: Bytes, waiting: Waiting, is_conf: bool) {
         let id = self.ids.next();
         self.is_fresh = true;
         self.queued_bytes += entry.len();
         self.queued.push_back(id);
-        self.slots.push_back(Some(Slot { waiting, entry, offered: waiting.started }));
+        self.slots.push_back(Some(Slot { waiting, entry, is_conf, offered: waiting.started }));
         self.count += 1;
     }
 
@@ -138,7 +158,7 @@ impl Proposals {
     }
 
     /// Takes what is to be offered, with the ids.
-    pub(crate) fn take_queued(&mut self, now: Time) -> Vec<(u64, Bytes)> {
+    pub(crate) fn take_queued(&mut self, now: Time) -> Vec<Offer> {
         self.is_fresh = false;
         let unheard: usize = self.unheard.iter().map(Bytes::len).sum();
         self.queued_bytes = unheard;
@@ -149,7 +169,8 @@ impl Proposals {
             // One that ended meanwhile is not offered any more.
             if let Some(Some(slot)) = at.and_then(|at| self.slots.get_mut(at)) {
                 slot.offered = now;
-                taken.push((id, slot.entry.clone()));
+                let (entry, is_conf) = (slot.entry.clone(), slot.is_conf);
+                taken.push(Offer { id, entry, is_conf });
             }
         }
         taken
@@ -163,12 +184,11 @@ impl Proposals {
     }
 
     /// The leader did not take them: they are offered again.
-    pub(crate) fn put_back(&mut self, own: &[(u64, Bytes)], unheard: Vec<Bytes>) {
-        assert!(self.queued.is_empty(), "new entries were queued meanwhile");
-        self.queued.extend(own.iter().map(|(id, _)| *id));
-        let own = own.iter().map(|(_, entry)| entry.len()).sum::<usize>();
+    pub(crate) fn put_back(&mut self, own: &[Offer], unheard: Vec<Bytes>) {
+        self.queued.extend(own.iter().map(|offer| offer.id));
+        let own = own.iter().map(|offer| offer.entry.len()).sum::<usize>();
         self.queued_bytes += own + unheard.iter().map(Bytes::len).sum::<usize>();
-        self.unheard = unheard;
+        self.unheard.extend(unheard);
     }
 
     /// Leadership moved: everything is offered again, and what only the leader of before could

@@ -67,6 +67,9 @@ pub struct Start {
     pub base_term: Term,
     /// The entries of the log, in order.
     pub entries: Vec<Entry>,
+    /// The entries that a new cluster begins with: they make its founders members. They are part
+    /// of every founder's log before anything is agreed on, and durable before anything is said.
+    pub founding: Vec<Entry>,
     /// Voting members at `applied`.
     pub voters: Vec<MemberId>,
     /// Non-voting members at `applied`.

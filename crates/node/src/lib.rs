@@ -37,6 +37,6 @@ pub use check::StepError;
 pub use codec::Class;
 pub use config::{Config, Start, StartError};
 pub use mutant::Mutant;
-pub use node::{Dropped, Node, Role, Status};
+pub use node::{Dropped, Node, Role, Standing, Status};
 pub use raft::eraftpb::{Message, MessageType};
 pub use ready::{Persist, ReadConfirmed, ReadContext, Ready};

@@ -41,6 +41,17 @@ pub struct Status {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped;
 
+/// What a member is in the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It votes.
+    Voter,
+    /// It follows without a vote.
+    Learner,
+    /// It is no member any more.
+    Gone,
+}
+
 /// A raft node.
 ///
 /// Invariants:
@@ -54,6 +65,9 @@ pub struct Node {
     in_flight: Option<InFlight>,
     /// What has to be written next.
     queued: Queued,
+    /// The founding entries are not durable yet: raft takes them for committed, but nothing is
+    /// handed out.
+    is_founding: bool,
     /// Number of the newest ready.
     number: u64,
     /// Newest hard state that was handed out to be written.
@@ -104,6 +118,13 @@ impl Queued {
 impl Node {
     /// A node over what the disk gave back.
     pub fn new(config: Config, start: &Start) -> Result<Node, StartError> {
+        let founded;
+        let start = if start.founding.is_empty() {
+            start
+        } else {
+            founded = found(start);
+            &founded
+        };
         let (applied, covered) = config::check(start)?;
         // The commit index is not synced by itself, so the data may know better than the log.
         let commit = start.hard_state.commit.max(applied.index);
@@ -129,9 +150,18 @@ impl Node {
             raw,
             config,
             in_flight: None,
-            queued: Queued::default(),
+            queued: Queued {
+                entries: start.founding.clone(),
+                votes: !start.founding.is_empty(),
+                ..Queued::default()
+            },
+            is_founding: !start.founding.is_empty(),
             number: 0,
-            hard_state_written: start.hard_state,
+            hard_state_written: if start.founding.is_empty() {
+                start.hard_state
+            } else {
+                HardState::default()
+            },
             outbox: Vec::new(),
             applied: applied.index,
             read_sequence: 0,
@@ -153,6 +183,14 @@ impl Node {
         let mut voters: Vec<MemberId> = voters.iter().map(MemberId).collect();
         voters.sort_unstable();
         voters
+    }
+
+    /// The members without a vote, by id.
+    pub fn learners(&self) -> Vec<MemberId> {
+        let conf = self.raw.raft.prs().conf().to_conf_state();
+        let mut learners: Vec<MemberId> = conf.learners.into_iter().map(MemberId).collect();
+        learners.sort_unstable();
+        learners
     }
 
     /// Starts an election now. A sole voter does so at its start and leads at once.
@@ -200,6 +238,33 @@ impl Node {
             .collect();
         message.set_entries(entries.into());
         self.raw.raft.step(message).map_err(|_| Dropped)
+    }
+
+    /// Offers a membership change to the leader. It is dropped while an earlier one may not be
+    /// applied yet.
+    pub fn propose_conf(&mut self, data: Bytes) -> Result<(), Dropped> {
+        if self.raw.raft.has_pending_conf() {
+            return Err(Dropped);
+        }
+        let mut entry = eraftpb::Entry { data, ..eraftpb::Entry::default() };
+        entry.set_entry_type(eraftpb::EntryType::EntryConfChange);
+        let mut message = Message { from: self.config.member.0, ..Message::default() };
+        message.set_msg_type(MessageType::MsgPropose);
+        message.set_entries(vec![entry].into());
+        self.raw.raft.step(message).map_err(|_| Dropped)
+    }
+
+    /// A membership change was applied: raft follows. `applied` of its entry comes after it.
+    pub fn change(&mut self, member: MemberId, to: Standing) {
+        let kind = match to {
+            Standing::Voter => eraftpb::ConfChangeType::AddNode,
+            Standing::Learner => eraftpb::ConfChangeType::AddLearnerNode,
+            Standing::Gone => eraftpb::ConfChangeType::RemoveNode,
+        };
+        let mut change = eraftpb::ConfChange { node_id: member.0, ..Default::default() };
+        change.set_change_type(kind);
+        let changed = self.raw.apply_conf_change(&change);
+        assert!(changed.is_ok(), "raft refuses to make {member} {to:?}: {changed:?}");
     }
 
     /// Begins to confirm a read index, with a context of its own. `None` if there is nobody who
@@ -278,6 +343,9 @@ impl Node {
 
     /// What can be done now, if there is anything.
     pub fn ready(&mut self) -> Option<Ready> {
+        if self.is_founding {
+            return None;
+        }
         if !self.raw.has_ready() {
             if self.outbox.is_empty() {
                 return None;
@@ -376,6 +444,7 @@ impl Node {
             return;
         };
         assert_eq!(in_flight.number, number, "another batch is being written");
+        self.is_founding = false;
         self.outbox.extend(in_flight.after);
         // Readies after it that had nothing to write count too, up to the first that did.
         let upto = if self.queued.is_empty() { self.number } else { number };
@@ -447,5 +516,16 @@ impl Node {
         if self.raw.raft.randomized_election_timeout() != ticks {
             self.raw.raft.set_randomized_election_timeout(ticks);
         }
+    }
+}
+
+/// The log of a founder, as if it had been read.
+fn found(start: &Start) -> Start {
+    let commit = start.founding.last().map_or(Index(0), |entry| entry.index);
+    let term = start.founding.last().map_or(Term(0), |entry| entry.term);
+    Start {
+        entries: start.founding.clone(),
+        hard_state: HardState { term, vote: MemberId(0), commit },
+        ..start.clone()
     }
 }

@@ -46,6 +46,7 @@ pub mod logpb;
 pub mod peerpb;
 
 pub mod code;
+pub mod conf;
 pub mod log;
 pub mod request;
 pub mod wire;

@@ -1,5 +1,6 @@
 //! What a log entry asks for, in the words of `types`.
 
+use crate::conf;
 use crate::log::Kind;
 use crate::{etcdserverpb, membershippb, wire};
 use bytes::Bytes;
@@ -52,6 +53,13 @@ pub enum Request {
         name: String,
         /// Where clients reach it.
         client_urls: Vec<String>,
+    },
+    /// A member joins, leaves, or changes.
+    Conf {
+        /// Which.
+        member: MemberId,
+        /// What becomes of it.
+        action: conf::Action,
     },
     /// Set the downgrade target.
     Downgrade {

@@ -6,6 +6,14 @@ use bytes::Bytes;
 use types::Term;
 use wal::{Batch, Frame, HardState};
 
+/// What an entry asks the state machine for; nothing if it changes the membership.
+fn content(entry: &wal::Entry) -> Bytes {
+    match entry.kind {
+        wal::EntryKind::Normal => entry.data.clone(),
+        wal::EntryKind::ConfChange => Bytes::new(),
+    }
+}
+
 /// The log of a member.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Record {
@@ -26,7 +34,7 @@ impl Record {
                     let at = usize::try_from(entry.index.0).expect("a small log") - 1;
                     assert!(at <= log.len(), "entry {} leaves a gap in the log", entry.index);
                     log.truncate(at);
-                    log.push((entry.term, entry.data.clone()));
+                    log.push((entry.term, content(entry)));
                 }
                 Frame::HardState(state) => hard_state = *state,
                 _ => {}
@@ -53,7 +61,7 @@ impl Record {
                 && entries
                     .iter()
                     .zip(&found.entries)
-                    .all(|((term, data), entry)| *term == entry.term && *data == entry.data);
+                    .all(|((term, data), entry)| *term == entry.term && *data == content(entry));
             is_equal && (state.term, state.vote) == (found.hard_state.term, found.hard_state.vote)
         };
         if is(&self.durable, &self.hard_state) {

@@ -102,6 +102,8 @@ impl Store {
     /// Takes a member out of the table, with a membership change.
     pub fn remove_member(&mut self, id: MemberId) {
         self.unflushed.remove(tables::MEMBERS, &MemberRow::key(id));
+        self.unflushed.put(tables::REMOVED, &MemberRow::key(id), Bytes::new());
         self.cluster.members.remove(&id);
+        self.cluster.removed.insert(id);
     }
 }

@@ -162,6 +162,15 @@ impl Store {
                 self.cluster.downgrade = target;
                 Done::ok(Outcome::Cluster)
             }
+            Request::Conf { member, action } => {
+                match self.change_members(*member, action, entry.id == 0) {
+                    Ok(outcome) => Done::ok(Outcome::Conf(*member, outcome)),
+                    Err(error) => Done::err(error),
+                }
+            }
+            Request::MemberAttr { member, .. } if self.is_removed(*member) => {
+                Done::ok(Outcome::Cluster)
+            }
             Request::MemberAttr { member, name, client_urls } => {
                 let mut row = self.cluster.members.get(member).cloned().unwrap_or_default();
                 row.id = *member;

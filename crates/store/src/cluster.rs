@@ -4,7 +4,7 @@ use crate::Error;
 use bytes::Bytes;
 use prost::Message;
 use proto::membershippb;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use types::MemberId;
 
 /// A member.
@@ -66,6 +66,7 @@ pub(crate) const DOWNGRADE_KEY: &[u8] = b"downgrade";
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Cluster {
     pub(crate) members: BTreeMap<MemberId, MemberRow>,
+    pub(crate) removed: BTreeSet<MemberId>,
     pub(crate) version: Option<String>,
     pub(crate) downgrade: Option<String>,
 }
@@ -74,6 +75,12 @@ impl Cluster {
     pub(crate) fn restore_member(&mut self, value: &Bytes) -> Result<(), Error> {
         let row = MemberRow::decode(value)?;
         self.members.insert(row.id, row);
+        Ok(())
+    }
+
+    pub(crate) fn restore_removed(&mut self, key: &Bytes) -> Result<(), Error> {
+        let id = key.as_ref().try_into().map_err(|_| Error::Table("removed members"))?;
+        self.removed.insert(MemberId(u64::from_be_bytes(id)));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use bytes::Bytes;
+use proto::conf::ConfChange;
 use proto::log;
 use proto::request::{self, Request};
 use types::{Index, Term};
@@ -39,6 +40,19 @@ impl Entry {
             fence: Term(outer.fence_term),
             fence_index: Index(outer.fence_index),
             request: Some(request),
+            data: data.clone(),
+        })
+    }
+
+    /// Decodes an entry that changes the membership.
+    pub fn decode_conf(data: &Bytes) -> Result<Entry, Error> {
+        let change = ConfChange::decode(data).map_err(Error::Entry)?;
+        Ok(Entry {
+            id: change.id,
+            floor: 0,
+            fence: Term(0),
+            fence_index: Index(0),
+            request: Some(Request::Conf { member: change.member, action: change.action }),
             data: data.clone(),
         })
     }

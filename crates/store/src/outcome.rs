@@ -51,8 +51,23 @@ pub enum Outcome {
     Checkpoint,
     /// Of an alarm's change.
     Alarm(Vec<(MemberId, AlarmKind)>),
+    /// Of a membership change: raft follows it.
+    Conf(MemberId, ConfOutcome),
     /// Of a change of the members' table, the cluster version or the downgrade target.
     Cluster,
+}
+
+/// What a membership change came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfOutcome {
+    /// The member has a vote.
+    Voter,
+    /// The member has none.
+    Learner,
+    /// The member is gone.
+    Removed,
+    /// The member is reached elsewhere.
+    Updated,
 }
 
 /// A change of the leases.

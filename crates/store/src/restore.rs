@@ -87,6 +87,9 @@ impl Store {
         for (_, value) in rows(recovered, tables::MEMBERS) {
             self.cluster.restore_member(value)?;
         }
+        for (key, _) in rows(recovered, tables::REMOVED) {
+            self.cluster.restore_removed(key)?;
+        }
         for (key, value) in rows(recovered, tables::CLUSTER) {
             self.cluster.restore_text(key, value)?;
         }

@@ -153,6 +153,11 @@ impl Store {
         self.cluster.members.values()
     }
 
+    /// True if this member was removed: it never comes back.
+    pub fn is_removed(&self, member: MemberId) -> bool {
+        self.cluster.removed.contains(&member)
+    }
+
     /// The cluster version, once decided.
     pub fn cluster_version(&self) -> Option<&str> {
         self.cluster.version.as_deref()

@@ -16,4 +16,6 @@ pub mod tables {
     pub const WINDOW: TableId = TableId(5);
     /// One row: the chain of hashes.
     pub const CHAIN: TableId = TableId(6);
+    /// Id of a member that was removed -> nothing. It never comes back.
+    pub const REMOVED: TableId = TableId(7);
 }

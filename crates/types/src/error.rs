@@ -57,8 +57,22 @@ pub enum OpError {
     TimeoutLeaderTransfer,
     /// The CORRUPT alarm is on.
     Corrupt,
-    /// No such member.
+    /// No such member, or one that was removed.
     MemberNotFound,
+    /// A member with this id is there already.
+    MemberExists,
+    /// A member with one of these peer URLs is there already.
+    PeerUrlExists,
+    /// Too few members have published themselves for this change.
+    NotEnoughStarted,
+    /// Too few members are connected for this change.
+    Unhealthy,
+    /// Promote of a member that has a vote.
+    MemberNotLearner,
+    /// Promote of a learner whose log is too far behind.
+    LearnerNotReady,
+    /// More learners than `--max-learners`.
+    TooManyLearners,
     /// This member is a learner.
     NotSupportedForLearner,
     /// MoveLeader to an unknown member or a learner.

@@ -78,6 +78,10 @@ pub const PROPOSALS_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const UNAPPLIED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of proposals after which a message to the leader is full.
 pub const FORWARD_BYTES: usize = 1024 * 1024;
+/// Learners that a cluster may have (`--max-learners`); etcd's default.
+pub const LEARNERS_MAX: usize = 1;
+/// How long a member must have been connected to count for a membership change; etcd's constant.
+pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Entries applied in one turn of the loop before others get their turn.
 pub const APPLY_ENTRIES_PER_TURN: usize = 1_000;
 /// Keys that one entry changes in one turn of the loop; the rest of it follows in later ones.

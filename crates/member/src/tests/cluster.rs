@@ -8,18 +8,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use types::{KeyRange, LeaseId, MemberId, OpError, RangeOp};
 
-const MEMBERS: [MemberId; 3] = [MemberId(1), MemberId(2), MemberId(3)];
+pub(super) const MEMBERS: [MemberId; 3] = [MemberId(1), MemberId(2), MemberId(3)];
 
-struct Cluster {
-    rigs: Vec<Rig>,
+pub(super) struct Cluster {
+    pub(super) rigs: Vec<Rig>,
     /// Members that nobody hears and that hear nobody.
-    cut: BTreeSet<usize>,
+    pub(super) cut: BTreeSet<usize>,
     /// While set, messages are lost for which it is true.
     loses: fn(&Bytes) -> bool,
 }
 
 impl Cluster {
-    fn new() -> Cluster {
+    pub(super) fn new() -> Cluster {
         let rig = |member: &MemberId| {
             let mut config = Config::new(*member, CLUSTER, 1);
             let urls = |id: &MemberId| vec![format!("http://127.0.0.1:{}", id.0)];
@@ -34,17 +34,22 @@ impl Cluster {
     }
 
     /// Delivers until nobody has anything to say.
-    fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         loop {
             let mut is_quiet = true;
-            for (from, id) in MEMBERS.iter().enumerate() {
+            for from in 0..self.rigs.len() {
+                if self.rigs[from].is_stopped {
+                    continue;
+                }
                 self.rigs[from].turn();
+                let id = self.rigs[from].config.member;
                 for (to, message) in std::mem::take(&mut self.rigs[from].sent) {
-                    let to = MEMBERS.iter().position(|id| *id == to).unwrap();
+                    let to = self.rigs.iter().position(|rig| rig.config.member == to);
+                    let Some(to) = to.filter(|to| !self.rigs[*to].is_stopped) else { continue };
                     let is_cut = self.cut.contains(&from) || self.cut.contains(&to);
                     if !is_cut && !(self.loses)(&message) {
                         is_quiet = false;
-                        self.rigs[to].step(Event::Peer { from: *id, message });
+                        self.rigs[to].step(Event::Peer { from: id, message });
                     }
                 }
             }
@@ -54,11 +59,11 @@ impl Cluster {
         }
     }
 
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         let step = Duration::from_millis(20);
         let mut passed = Duration::ZERO;
         while passed < time {
-            for rig in &mut self.rigs {
+            for rig in self.rigs.iter_mut().filter(|rig| !rig.is_stopped) {
                 rig.pass(step);
             }
             self.deliver();
@@ -66,20 +71,21 @@ impl Cluster {
         }
     }
 
-    fn leader(&self) -> usize {
+    pub(super) fn leader(&self) -> usize {
         let leads = |rig: &Rig| rig.member.leads();
-        let alive = (0..self.rigs.len()).filter(|at| !self.cut.contains(at));
+        let is_alive = |at: &usize| !self.cut.contains(at) && !self.rigs[*at].is_stopped;
+        let alive = (0..self.rigs.len()).filter(is_alive);
         let leaders: Vec<usize> = alive.filter(|at| leads(&self.rigs[*at])).collect();
         assert_eq!(leaders.len(), 1, "one leads");
         leaders[0]
     }
 
-    fn follower(&self) -> usize {
-        (self.leader() + 1) % self.rigs.len()
+    pub(super) fn follower(&self) -> usize {
+        (self.leader() + 1) % MEMBERS.len()
     }
 
     /// Waits for an answer while time goes on.
-    fn wait(&mut self, at: usize, id: RequestId) -> Answer {
+    pub(super) fn wait(&mut self, at: usize, id: RequestId) -> Answer {
         for _ in 0..1000 {
             if let Some(answer) = self.rigs[at].answers.remove(&id) {
                 return answer;
@@ -89,12 +95,12 @@ impl Cluster {
         panic!("no answer in 20 s");
     }
 
-    fn ask(&mut self, at: usize, request: Request) -> Answer {
+    pub(super) fn ask(&mut self, at: usize, request: Request) -> Answer {
         let id = self.rigs[at].send(request);
         self.wait(at, id)
     }
 
-    fn get(&mut self, at: usize, key: &str) -> usize {
+    pub(super) fn get(&mut self, at: usize, key: &str) -> usize {
         let range = KeyRange::single(key.as_bytes().to_vec());
         match self.ask(at, Request::Range(RangeOp { range, ..RangeOp::default() })) {
             Ok(Response::Range(outcome)) => outcome.items.len(),

@@ -108,6 +108,19 @@ impl Rig {
         Member::new(config, log, store::Store::new(store::Config::default()), Time(0))
     }
 
+    /// As `restart`, for a member that may refuse.
+    pub(super) fn try_restart(self) -> Result<Member, crate::StartError> {
+        self.disk.kill();
+        let shared: Arc<dyn vfs::Disk> = Arc::new(self.disk.clone());
+        let mut sizes = wal::WalConfig::new(1);
+        sizes.segment_bytes = 256 * 1024;
+        let (_, log) = wal::Wal::open(shared.clone(), "wal", sizes, None).unwrap();
+        let data = backend::Config { salt: 1, ..backend::Config::default() };
+        let (_, mut recovered) = backend::Backend::open(shared, "db", data).unwrap();
+        let restored = store::Store::restore(self.store, &mut recovered).unwrap();
+        Member::new(self.config, log, restored, self.now)
+    }
+
     /// The process is killed and started again.
     pub(super) fn restart(self) -> Rig {
         self.disk.kill();

@@ -230,6 +230,8 @@ impl Shell {
             Note::PeerRefused { from, why } => {
                 tracing::warn!(peer = %from, why, "passed over a message of another member");
             }
+            Note::Removed => tracing::error!("this member was removed from the cluster"),
+            Note::MembersChanged => tracing::info!("the membership of the cluster changed"),
             Note::NeedsSnapshot(to) => {
                 tracing::warn!(peer = %to, "a member needs entries that are gone");
             }

@@ -137,6 +137,22 @@ pub fn row(error: OpError) -> (Code, &'static str) {
         }
         OpError::Corrupt => (DataLoss, "etcdserver: corrupt cluster"),
         OpError::MemberNotFound => (NotFound, "etcdserver: member not found"),
+        OpError::MemberExists => (FailedPrecondition, "etcdserver: member ID already exist"),
+        OpError::PeerUrlExists => (FailedPrecondition, "etcdserver: Peer URLs already exists"),
+        OpError::NotEnoughStarted => {
+            (Unknown, "etcdserver: re-configuration failed due to not enough started members")
+        }
+        OpError::Unhealthy => (Unavailable, "etcdserver: unhealthy cluster"),
+        OpError::MemberNotLearner => {
+            (FailedPrecondition, "etcdserver: can only promote a learner member")
+        }
+        OpError::LearnerNotReady => (
+            FailedPrecondition,
+            "etcdserver: can only promote a learner member which is in sync with leader",
+        ),
+        OpError::TooManyLearners => {
+            (FailedPrecondition, "etcdserver: too many learner members in cluster")
+        }
         OpError::NotSupportedForLearner => {
             (FailedPrecondition, "etcdserver: rpc not supported for learner")
         }

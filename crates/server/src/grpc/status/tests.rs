@@ -31,6 +31,13 @@ const ALL: &[OpError] = &[
     OpError::TimeoutLeaderTransfer,
     OpError::Corrupt,
     OpError::MemberNotFound,
+    OpError::MemberExists,
+    OpError::PeerUrlExists,
+    OpError::NotEnoughStarted,
+    OpError::Unhealthy,
+    OpError::MemberNotLearner,
+    OpError::LearnerNotReady,
+    OpError::TooManyLearners,
     OpError::NotSupportedForLearner,
     OpError::BadLeaderTransferee,
     OpError::NotPrimaryLessor,
@@ -75,6 +82,13 @@ fn every_error_has_the_code_and_text_of_etcd() {
         TimeoutLeaderTransfer: Unknown etcdserver: request timed out, leader transfer took too long
         Corrupt: DataLoss etcdserver: corrupt cluster
         MemberNotFound: NotFound etcdserver: member not found
+        MemberExists: FailedPrecondition etcdserver: member ID already exist
+        PeerUrlExists: FailedPrecondition etcdserver: Peer URLs already exists
+        NotEnoughStarted: Unknown etcdserver: re-configuration failed due to not enough started members
+        Unhealthy: Unavailable etcdserver: unhealthy cluster
+        MemberNotLearner: FailedPrecondition etcdserver: can only promote a learner member
+        LearnerNotReady: FailedPrecondition etcdserver: can only promote a learner member which is in sync with leader
+        TooManyLearners: FailedPrecondition etcdserver: too many learner members in cluster
         NotSupportedForLearner: FailedPrecondition etcdserver: rpc not supported for learner
         BadLeaderTransferee: FailedPrecondition etcdserver: bad leader transferee
         NotPrimaryLessor: Unknown not a primary lessor
