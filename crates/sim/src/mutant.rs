@@ -43,6 +43,18 @@ impl Mutant {
         ALL.into_iter().map(|(name, _)| name)
     }
 
+    /// True for a bug of the log or the backend.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn is_of_disk(self) -> bool {
+        matches!(self, Mutant::Wal(_) | Mutant::Backend(_))
+    }
+
+    /// True for a bug of the log or the backend: none in this build.
+    #[cfg(not(feature = "mutants"))]
+    pub(crate) fn is_of_disk(self) -> bool {
+        match self {}
+    }
+
     /// The bug of a name; without the feature `mutants` there is none.
     pub fn named(wanted: &str) -> Option<Mutant> {
         ALL.into_iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| mutant)

@@ -36,14 +36,21 @@ pub(crate) struct Swarm {
 }
 
 impl Swarm {
-    pub(crate) fn draw(rng: &mut Rng) -> Swarm {
+    /// Some seeds, and all of them if `looks_at_disk`, have one member with large batches and a
+    /// power that goes while they are written.
+    pub(crate) fn draw(rng: &mut Rng, looks_at_disk: bool) -> Swarm {
         let heartbeat = Duration::from_millis(rng.between(29, 100));
         let kib = |kib: u64| usize::try_from(kib * 1024).expect("a small size");
+        let looks_at_disk = rng.chance(10) || looks_at_disk;
         let members = rng.pick(&[1, 1, 1, 3, 3, 5]);
+        let members = if looks_at_disk { 1 } else { members };
         let can_strike = |kind: &Kind| 1 < members || !kind.needs_others();
         let kinds = Kind::ALL.into_iter().filter(can_strike);
         let faults = kinds.filter(|_| rng.chance(60)).collect::<Vec<_>>();
-        let faults = if faults.is_empty() { vec![Kind::PowerLoss] } else { faults };
+        let mut faults = if faults.is_empty() { vec![Kind::PowerLoss] } else { faults };
+        if looks_at_disk {
+            faults.extend([Kind::PowerLossAtCall; 3]);
+        }
         let flush = rng.between(1, 64);
         let weather = Weather::draw(rng);
         let election = heartbeat * u32::try_from(rng.between(5, 20)).expect("small");
@@ -57,7 +64,11 @@ impl Swarm {
             clients: 2 + rng.below(7),
             watchers: rng.below(4),
             keys: 4 + rng.below(30),
-            value_bytes_max: rng.pick(&[40, 300, 5000, 16_000]),
+            value_bytes_max: if looks_at_disk {
+                16_000
+            } else {
+                rng.pick(&[40, 300, 5000, 16_000])
+            },
             wal_segment_bytes: rng.pick(&[32, 64, 128]) * 1024,
             backend_segment_bytes: rng.pick(&[32, 64, 256]) * 1024,
             resident_bytes: kib(rng.pick(&[0, 1, 8, 1024])),

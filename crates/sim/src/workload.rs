@@ -1,6 +1,7 @@
 //! What clients ask: drawn from the seed, over few keys, with all values different.
 
 use crate::client::{Asked, Plan};
+use crate::host::members;
 use crate::oracle::Oracle;
 use crate::rng::Rng;
 use crate::swarm::Swarm;
@@ -44,6 +45,10 @@ impl Workload<'_> {
             90..92 => Plan { request: Request::HashKv(0), asked: Asked::HashKv },
             92..93 => Plan { request: Request::Defragment, asked: Asked::Other },
             93..95 => Plan { request: Request::Barrier, asked: Asked::Other },
+            95..97 if 1 < self.swarm.members && self.rng.chance(50) => {
+                let to = self.rng.pick(members(self.swarm.members));
+                Plan { request: Request::MoveLeader(to), asked: Asked::Other }
+            }
             95..97 => Plan { request: Request::Status, asked: Asked::Other },
             _ => self.write(Kind::Put),
         }

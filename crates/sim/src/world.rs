@@ -135,7 +135,9 @@ pub fn run(seed: u64, options: Options) -> Result<Report, Violation> {
 impl World {
     fn new(seed: u64, options: Options) -> World {
         let mut rng = Rng::new(seed);
-        let swarm = Swarm::draw(&mut rng);
+        // What is wrong with a disk shows soonest where faults are densest.
+        let looks_at_disk = options.mutant.is_some_and(Mutant::is_of_disk);
+        let swarm = Swarm::draw(&mut rng, looks_at_disk);
         let hosts: Vec<Host> =
             (0..swarm.members).map(|at| Host::new(at, swarm.device_reads)).collect();
         let client = |_| {

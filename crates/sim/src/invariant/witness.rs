@@ -28,6 +28,8 @@ pub(crate) fn is_open(error: OpError) -> bool {
             | OpError::NoSpace
             | OpError::NotPrimaryLessor
             | OpError::NoLeader
+            | OpError::NotLeader
+            | OpError::TimeoutLeaderTransfer
     )
 }
 
