@@ -48,6 +48,8 @@ pub struct Config {
     pub flush_interval: Duration,
     /// Unflushed bytes at which apply waits for the backend.
     pub unflushed_bytes_max: usize,
+    /// Bytes of applied entries kept in memory for slow members.
+    pub log_bytes_max: usize,
     /// Applied entries kept in the log for slow members; none if there is no other member.
     pub catch_up_entries: u64,
     /// What compacts by itself.
@@ -90,6 +92,7 @@ impl Config {
             flush_log_bytes: limits::FLUSH_LOG_BYTES,
             flush_interval: limits::FLUSH_INTERVAL,
             unflushed_bytes_max: limits::UNFLUSHED_BYTES_MAX,
+            log_bytes_max: limits::LOG_BYTES_MAX,
             catch_up_entries: limits::CATCH_UP_ENTRIES,
             auto_compaction: None,
             progress_interval: limits::WATCH_PROGRESS_INTERVAL,
@@ -120,6 +123,7 @@ impl Config {
         config.seed = self.seed;
         config.election_ticks = election_ticks.unwrap_or(usize::MAX).max(2);
         config.pre_vote = self.pre_vote;
+        config.log_bytes_max = self.log_bytes_max;
         config.mutant = self.mutant;
         config
     }

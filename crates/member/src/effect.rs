@@ -10,7 +10,7 @@ use types::{Index, MemberId, OpError, Revision};
 pub type Effects = Vec<Effect>;
 
 /// One thing to do. Threads: `Persist` and `Trim` belong to the WAL thread, `Flush` and `Rewrite`
-/// to the flush thread, `Fetch`, `History` and `Hash` to helpers, the rest to the loop.
+/// to the flush thread, `Fetch`, `FetchLog`, `History` and `Hash` to helpers, the rest to the loop.
 #[derive(Debug)]
 pub enum Effect {
     /// Write and sync this batch, then `Event::Persisted`. Nothing that waits for it is among the
@@ -45,6 +45,19 @@ pub enum Effect {
         reader: backend::Reader,
         /// Which records.
         revisions: Vec<Revision>,
+    },
+    /// Read these entries from the log, as many as `bytes_max` allows, then `Event::LogFetched`.
+    FetchLog {
+        /// Comes back in the event.
+        ticket: Ticket,
+        /// What to read with.
+        reader: wal::Reader,
+        /// First index.
+        from: Index,
+        /// Last index.
+        to: Index,
+        /// End early once this many bytes were read.
+        bytes_max: usize,
     },
     /// Read the records of a span of revisions, then `Event::History`.
     History {

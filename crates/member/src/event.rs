@@ -52,6 +52,13 @@ pub enum Event {
         /// The records.
         records: Vec<Record>,
     },
+    /// `Effect::FetchLog` with this ticket read these entries; none if the log has given them up.
+    LogFetched {
+        /// Ticket of the fetch.
+        ticket: Ticket,
+        /// The entries, in order.
+        entries: Vec<wal::Entry>,
+    },
     /// `Effect::History` with this ticket read these records.
     History {
         /// Ticket of the read.

@@ -137,6 +137,7 @@ impl Member {
         let upto = upto.min(self.node.commit_written());
         if self.flush.trimmed < upto {
             self.flush.trimmed = upto;
+            self.node.trimmed(upto);
             effects.push(Effect::Trim(upto));
         }
     }

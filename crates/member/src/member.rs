@@ -50,6 +50,9 @@ pub struct Member {
     pub(crate) leases: Leases,
     pub(crate) hashes: Hashes,
     pub(crate) watches: Watches,
+    /// Reads what the log has; without it slow members have what is in memory only.
+    pub(crate) log_reader: Option<wal::Reader>,
+    pub(crate) log_fetch: Option<Ticket>,
     pub(crate) peers: Peers,
     pub(crate) remote: Remote,
     pub(crate) publish: Publish,
@@ -155,6 +158,8 @@ impl Member {
             leases: Leases::new(&config),
             hashes: Hashes::new(compacted),
             watches: Watches::default(),
+            log_reader: None,
+            log_fetch: None,
             peers: Peers::default(),
             remote: Remote::default(),
             publish: Publish::Open,
@@ -196,6 +201,7 @@ impl Member {
                 self.rewritten(now, ticket, reader, done, effects);
             }
             Event::Fetched { ticket, records } => self.fetched(now, ticket, records, effects),
+            Event::LogFetched { ticket, entries } => self.log_fetched(ticket, &entries),
             Event::History { records, upto, .. } => self.history(upto, records, effects),
             Event::Hashed { ticket, hash } => self.hashed(ticket, hash, effects),
             Event::DiskSpace(space) => {
@@ -304,6 +310,7 @@ impl Member {
             self.apply.push(ready.committed);
             self.send_raft(&ready.messages, effects);
         }
+        self.fetch_log(effects);
         for member in self.node.take_wanted_snapshots() {
             effects.push(Effect::Note(Note::NeedsSnapshot(member)));
         }

@@ -2,6 +2,7 @@
 
 use crate::effect::{Effect, Effects, Fatal, Note};
 use crate::member::Member;
+use crate::request::Ticket;
 use crate::waiting::Offer;
 use bytes::Bytes;
 use node::{Class, Message, Role, StepError, codec};
@@ -76,6 +77,32 @@ impl Member {
                 effects.push(Effect::Fatal(Fatal::LogLost { leader: from, commit, last }));
             }
             Err(error) => refused(from, &error.to_string(), effects),
+        }
+    }
+
+    /// Gives the member what reads its own log: entries for slow members come from there once they
+    /// have left memory.
+    pub fn read_log_with(&mut self, reader: wal::Reader) {
+        self.log_reader = Some(reader);
+        self.node.can_fetch();
+    }
+
+    /// Fetches old entries that raft wants to send, one stretch at a time.
+    pub(crate) fn fetch_log(&mut self, effects: &mut Effects) {
+        let Some(reader) = self.log_reader.clone().filter(|_| self.log_fetch.is_none()) else {
+            return;
+        };
+        if let Some((from, to)) = self.node.wanted_entries() {
+            let ticket = self.ticket();
+            self.log_fetch = Some(ticket);
+            let bytes_max = limits::FORWARD_BYTES;
+            effects.push(Effect::FetchLog { ticket, reader, from, to, bytes_max });
+        }
+    }
+
+    pub(crate) fn log_fetched(&mut self, ticket: Ticket, entries: &[wal::Entry]) {
+        if self.log_fetch.take_if(|open| *open == ticket).is_some() {
+            self.node.fetched_entries(entries);
         }
     }
 

@@ -136,6 +136,12 @@ fn check_append(message: &Message, raft: &raft::Raft<Log>) -> Result<(), StepErr
     if contradicts(message.index, message.log_term) {
         return Err(StepError::Conflict(Index(message.index)));
     }
+    if committed.0 < message.index
+        && message.log_term < raft.raft_log.term(committed.0).unwrap_or(0)
+    {
+        // Raft would look for an entry of that term among those that are committed.
+        return Err(StepError::Conflict(committed));
+    }
     let (mut index, mut term) = (message.index, message.log_term);
     for entry in message.entries.iter() {
         if entry.index != index + 1 || entry.term < term.max(1) || message.term < entry.term {

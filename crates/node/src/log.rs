@@ -28,6 +28,12 @@ pub(crate) struct Log {
     bytes: usize,
     /// What raft starts from.
     initial: RaftState,
+    /// The first entry that can be fetched from the disk, or 0 if all can; `None` if none can.
+    floor: Option<Index>,
+    /// Entries from the disk, while raft takes them.
+    fetched: VecDeque<eraftpb::Entry>,
+    /// What raft wants from the disk: the first index, and whom it asks for.
+    wanted: RefCell<Vec<(u64, GetEntriesContext)>>,
     /// Members for which raft asked for a snapshot, since that was last looked at.
     wanted_snapshots: RefCell<BTreeSet<u64>>,
 }
@@ -39,6 +45,9 @@ impl Log {
             entries: VecDeque::new(),
             bytes: 0,
             initial,
+            floor: None,
+            fetched: VecDeque::new(),
+            wanted: RefCell::default(),
             wanted_snapshots: RefCell::default(),
         };
         for entry in entries {
@@ -87,6 +96,63 @@ impl Log {
         }
     }
 
+    /// What is not in memory can be fetched from now on.
+    pub(crate) fn can_fetch(&mut self) {
+        let first = self.before.index;
+        self.floor = Some(if first == Index(0) { first } else { first.next() });
+    }
+
+    /// The disk gave up the entries up to `upto`.
+    pub(crate) fn trimmed(&mut self, upto: Index) {
+        self.floor = self.floor.map(|floor| floor.max(upto.next()));
+    }
+
+    /// The first stretch of entries that raft wants from the disk, with the one before it.
+    pub(crate) fn wanted(&self) -> Option<(Index, Index)> {
+        let wanted = self.wanted.borrow();
+        let (low, _) = wanted.first()?;
+        Some((Index((low - 1).max(1)), self.before.index))
+    }
+
+    /// Entries came from the disk, or none if they are gone. Returns who asked for them.
+    pub(crate) fn fetched(&mut self, entries: &[Entry]) -> Vec<GetEntriesContext> {
+        let wanted = self.wanted.get_mut();
+        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+            let has = |low: u64| first.index.0 <= low && low <= last.index.0;
+            let ready = wanted.extract_if(.., |(low, _)| has(*low)).map(|(_, context)| context);
+            let ready: Vec<GetEntriesContext> = ready.collect();
+            self.fetched = entries.iter().map(to_raft).collect();
+            return ready;
+        }
+        let gone = wanted.iter().map(|(low, _)| *low).next().unwrap_or_default();
+        self.trimmed(Index(gone));
+        let ready = self.wanted.get_mut().extract_if(.., |(low, _)| *low == gone);
+        ready.map(|(_, context)| context).collect()
+    }
+
+    /// Raft has taken what was fetched.
+    pub(crate) fn forget_fetched(&mut self) {
+        self.fetched.clear();
+    }
+
+    fn of_fetched(&self, index: u64) -> Option<&eraftpb::Entry> {
+        let at = index.checked_sub(self.fetched.front()?.index)?;
+        self.fetched.get(usize::try_from(at).ok()?)
+    }
+
+    /// An entry that is not in memory: from what was fetched, or later.
+    fn fetch(&self, low: u64, context: GetEntriesContext) -> raft::Error {
+        let is_gone = self.floor.is_none_or(|floor| low <= floor.0);
+        if is_gone || !context.can_async() {
+            return raft::Error::Store(StorageError::Compacted);
+        }
+        let mut wanted = self.wanted.borrow_mut();
+        if wanted.len() < FETCHES_MAX && wanted.iter().all(|(known, _)| *known != low) {
+            wanted.push((low, context));
+        }
+        raft::Error::Store(StorageError::LogTemporarilyUnavailable)
+    }
+
     /// Members for which entries are gone that they need.
     pub(crate) fn take_wanted_snapshots(&mut self) -> BTreeSet<u64> {
         self.wanted_snapshots.take()
@@ -96,7 +162,8 @@ impl Log {
         if index == self.before.index {
             return Some(self.before.term);
         }
-        self.get(index.0).map(|entry| Term(entry.term))
+        let entry = self.get(index.0).or_else(|| self.of_fetched(index.0));
+        entry.map(|entry| Term(entry.term))
     }
 
     fn get(&self, index: u64) -> Option<&eraftpb::Entry> {
@@ -115,16 +182,21 @@ impl raft::Storage for Log {
         low: u64,
         high: u64,
         max_size: impl Into<Option<u64>>,
-        _context: GetEntriesContext,
+        context: GetEntriesContext,
     ) -> raft::Result<Vec<eraftpb::Entry>> {
-        if low <= self.before.index.0 {
-            return Err(raft::Error::Store(StorageError::Compacted));
+        let is_old = low <= self.before.index.0;
+        if is_old && self.of_fetched(low).is_none() {
+            return Err(self.fetch(low, context));
         }
         let limit = max_size.into().unwrap_or(u64::MAX);
         let mut bytes = 0u64;
         let mut found = Vec::new();
         for index in low..high {
-            let Some(entry) = self.get(index) else {
+            let entry = if is_old { self.of_fetched(index) } else { self.get(index) };
+            let Some(entry) = entry else {
+                if is_old {
+                    break;
+                }
                 return Err(raft::Error::Store(StorageError::Unavailable));
             };
             bytes = bytes.saturating_add(entry.data.len() as u64 + ENTRY_OVERHEAD_BYTES);
@@ -145,7 +217,8 @@ impl raft::Storage for Log {
     }
 
     fn first_index(&self) -> raft::Result<u64> {
-        Ok(self.before.index.0 + 1)
+        let first = self.floor.map_or(self.before.index, |floor| floor.min(self.before.index));
+        Ok(first.0 + 1)
     }
 
     fn last_index(&self) -> raft::Result<u64> {
@@ -159,6 +232,8 @@ impl raft::Storage for Log {
     }
 }
 
+/// Stretches of old entries that raft may want at a time: one for each of the slowest members.
+const FETCHES_MAX: usize = 8;
 /// What an entry counts beside its data when messages are filled.
 const ENTRY_OVERHEAD_BYTES: u64 = 24;
 

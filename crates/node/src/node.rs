@@ -336,6 +336,32 @@ impl Node {
         self.raw.raft.prs().get(member.0).map(|progress| Index(progress.matched))
     }
 
+    /// Entries that were let go from memory can be fetched from the log on the disk.
+    pub fn can_fetch(&mut self) {
+        if !self.is_sole_voter() {
+            self.raw.mut_store().can_fetch();
+        }
+    }
+
+    /// The log on the disk has given up its entries up to `upto`.
+    pub fn trimmed(&mut self, upto: Index) {
+        self.raw.mut_store().trimmed(upto);
+    }
+
+    /// Entries that slow members need and that have to be read from the disk: first and last.
+    pub fn wanted_entries(&self) -> Option<(Index, Index)> {
+        self.raw.store().wanted()
+    }
+
+    /// What `wanted_entries` asked for, from the first on, as many as were read; none if they are
+    /// gone.
+    pub fn fetched_entries(&mut self, entries: &[wal::Entry]) {
+        for context in self.raw.mut_store().fetched(entries) {
+            self.raw.on_entries_fetched(context);
+        }
+        self.raw.mut_store().forget_fetched();
+    }
+
     /// Members that need entries which are gone, since that was last asked.
     pub fn take_wanted_snapshots(&mut self) -> Vec<MemberId> {
         self.raw.mut_store().take_wanted_snapshots().into_iter().map(MemberId).collect()

@@ -181,6 +181,11 @@ impl World {
                 let job = HelperJob::Fetch { ticket, reader, revisions };
                 self.schedule(helper_time, Action::Helper(at, life, job));
             }
+            Effect::FetchLog { ticket, reader, from, to, bytes_max } => {
+                self.counts.log_fetches += 1;
+                let job = HelperJob::FetchLog { ticket, reader, from, to, bytes_max };
+                self.schedule(helper_time, Action::Helper(at, life, job));
+            }
             Effect::History { ticket, reader, from, to, bytes_max } => {
                 let job = HelperJob::History { ticket, reader, from, to, bytes_max };
                 self.schedule(helper_time, Action::Helper(at, life, job));
@@ -349,6 +354,11 @@ fn help(job: HelperJob) -> backend::Result<Event> {
         HelperJob::Fetch { ticket, reader, revisions } => {
             let records = reader.get_many(&revisions)?.into_iter().flatten().collect();
             Event::Fetched { ticket, records }
+        }
+        HelperJob::FetchLog { ticket, reader, from, to, bytes_max } => {
+            // What was trimmed meanwhile is no damage.
+            let entries = reader.entries(from, to, bytes_max).unwrap_or_default();
+            Event::LogFetched { ticket, entries }
         }
         HelperJob::History { ticket, reader, from, to, bytes_max } => {
             let history = reader.scan(from, to, bytes_max)?;

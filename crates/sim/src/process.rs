@@ -35,6 +35,7 @@ pub(crate) enum FlushJob {
 pub(crate) enum HelperJob {
     Fetch { ticket: Ticket, reader: backend::Reader, revisions: Vec<Revision> },
     History { ticket: Ticket, reader: backend::Reader, from: i64, to: i64, bytes_max: usize },
+    FetchLog { ticket: Ticket, reader: wal::Reader, from: Index, to: Index, bytes_max: usize },
     Hash { ticket: Ticket, reader: backend::Reader, revision: i64, compacted: i64 },
 }
 
@@ -113,6 +114,7 @@ impl Start<'_> {
         config.founders = members(swarm.members).iter().map(founder).collect();
         config.heartbeat = swarm.heartbeat;
         config.election = swarm.election;
+        config.log_bytes_max = swarm.log_bytes_max;
         config.flush_bytes = swarm.flush_bytes;
         config.flush_interval = swarm.flush_interval;
         config.unflushed_bytes_max = swarm.unflushed_bytes_max;
@@ -165,7 +167,8 @@ impl Start<'_> {
         config.boot = log.boot;
         let member = Member::new(config, log, store, self.now);
         // A log that ends before the data is a violation unless the start refuses it.
-        let member = member.map_err(|error| Failure::Refused(error.to_string()))?;
+        let mut member = member.map_err(|error| Failure::Refused(error.to_string()))?;
+        member.read_log_with(wal.reader());
         order.map_err(Failure::Violation)?;
         let process = Process {
             member,

@@ -28,6 +28,8 @@ pub struct Counts {
     pub rewrites: u64,
     /// Images of the disk checked while an answer left.
     pub images: u64,
+    /// Reads of old entries for slow members.
+    pub log_fetches: u64,
     /// Messages that members sent each other.
     pub messages: u64,
     /// Times that a member became leader.
@@ -55,6 +57,7 @@ impl Counts {
         self.cold_reads += other.cold_reads;
         self.rewrites += other.rewrites;
         self.images += other.images;
+        self.log_fetches += other.log_fetches;
         self.messages += other.messages;
         self.elections += other.elections;
         self.simulated_ms += other.simulated_ms;

@@ -22,6 +22,7 @@ pub(crate) struct Swarm {
     pub(crate) flush_bytes: usize,
     pub(crate) flush_interval: Duration,
     pub(crate) unflushed_bytes_max: usize,
+    pub(crate) log_bytes_max: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) election: Duration,
     /// Usual time of a sync, at most.
@@ -76,6 +77,7 @@ impl Swarm {
             flush_bytes: kib(flush),
             flush_interval: Duration::from_millis(rng.between(50, 2000)),
             unflushed_bytes_max: kib(flush * 2 + 16),
+            log_bytes_max: kib(rng.pick(&[0, 2, 16_384])),
             heartbeat,
             election,
             sync_max: Duration::from_micros(rng.pick(&[300, 2000, 20_000])),

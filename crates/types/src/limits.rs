@@ -78,6 +78,8 @@ pub const PROPOSALS_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const UNAPPLIED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of proposals after which a message to the leader is full.
 pub const FORWARD_BYTES: usize = 1024 * 1024;
+/// Bytes of applied entries kept in memory for slow members: what they need is seldom older.
+pub const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Learners that a cluster may have (`--max-learners`); etcd's default.
 pub const LEARNERS_MAX: usize = 1;
 /// How long a member must have been connected to count for a membership change; etcd's constant.

@@ -20,11 +20,16 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new() -> Cluster {
+        Cluster::with(|_| {})
+    }
+
+    pub(super) fn with(change: fn(&mut Config)) -> Cluster {
         let rig = |member: &MemberId| {
             let mut config = Config::new(*member, CLUSTER, 1);
             let urls = |id: &MemberId| vec![format!("http://127.0.0.1:{}", id.0)];
             let founder = |id: &MemberId| Founder { id: *id, peer_urls: urls(id) };
             config.founders = MEMBERS.iter().map(founder).collect();
+            change(&mut config);
             Rig::with(config, store::Config::default())
         };
         let rigs = MEMBERS.iter().map(rig).collect();
@@ -175,6 +180,22 @@ fn a_proposal_that_is_lost_on_its_way_is_offered_again() {
     assert!(!cluster.rigs[follower].answers.contains_key(&id));
     cluster.loses = |_| false;
     assert!(cluster.wait(follower, id).is_ok());
+}
+
+#[test]
+fn a_slow_member_gets_what_left_memory_from_the_log_of_the_leader() {
+    let mut cluster = Cluster::with(|config| config.log_bytes_max = 0);
+    let (leader, slow) = (cluster.leader(), cluster.follower());
+    cluster.cut.insert(slow);
+    for at in 0..200 {
+        cluster.ask(leader, put(&format!("k{at}"), &"v".repeat(20_000))).unwrap();
+    }
+    cluster.pass(Duration::from_secs(5));
+    cluster.cut.clear();
+    cluster.pass(Duration::from_secs(5));
+    assert!(3 < cluster.rigs[leader].log_fetches, "a fetch is bounded");
+    let chains: BTreeSet<u32> = cluster.rigs.iter().map(|rig| rig.member.store().chain()).collect();
+    assert_eq!(chains.len(), 1, "it has caught up");
 }
 
 #[test]

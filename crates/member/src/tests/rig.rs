@@ -39,6 +39,7 @@ pub(super) struct Rig {
     /// While true, flush jobs do.
     pub(super) holds_flushes: bool,
     pub(super) held: Vec<Effect>,
+    pub(super) log_fetches: usize,
     pub(super) sent: Vec<(MemberId, Bytes)>,
     requests: u64,
 }
@@ -71,7 +72,8 @@ impl Rig {
         };
         let restored = store::Store::restore(store.clone(), &mut recovered).unwrap();
         config.boot = log.boot;
-        let member = Member::new(config.clone(), log, restored, now).unwrap();
+        let mut member = Member::new(config.clone(), log, restored, now).unwrap();
+        member.read_log_with(wal.reader());
         let mut rig = Rig {
             disk,
             config,
@@ -91,6 +93,7 @@ impl Rig {
             holds_writes: false,
             holds_flushes: false,
             held: Vec::new(),
+            log_fetches: 0,
             sent: Vec::new(),
             requests: 0,
         };
@@ -226,6 +229,11 @@ impl Rig {
                 let records = reader.get_many(&revisions).unwrap();
                 let records = records.into_iter().flatten().collect();
                 self.step(Event::Fetched { ticket, records });
+            }
+            Effect::FetchLog { ticket, reader, from, to, bytes_max } => {
+                self.log_fetches += 1;
+                let entries = reader.entries(from, to, bytes_max).unwrap_or_default();
+                self.step(Event::LogFetched { ticket, entries });
             }
             Effect::History { ticket, reader, from, to, bytes_max } => {
                 let history = reader.scan(from, to, bytes_max).unwrap();

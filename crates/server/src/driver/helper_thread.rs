@@ -39,6 +39,15 @@ fn execute(effect: Effect, hurry: &AtomicBool) -> Option<Event> {
         Effect::Fetch { ticket, reader, revisions } => {
             Some(Event::Fetched { ticket, records: read_all(&reader, &revisions) })
         }
+        Effect::FetchLog { ticket, reader, from, to, bytes_max } => {
+            let entries = match reader.entries(from, to, bytes_max) {
+                Ok(entries) => entries,
+                // The log went on meanwhile: who is so far behind needs something else.
+                Err(wal::Error::Trimmed(_)) => Vec::new(),
+                Err(error) => fatal::log(&error),
+            };
+            Some(Event::LogFetched { ticket, entries })
+        }
         Effect::History { ticket, reader, from, to, bytes_max } => {
             let history = match reader.scan(from, to, bytes_max) {
                 Ok(history) => history,

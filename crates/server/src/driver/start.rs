@@ -145,7 +145,9 @@ pub fn open(folder: Folder, config: &mut Config) -> anyhow::Result<Opened> {
     }
     reserve.refill(reserve.margin())?;
     let store = Store::restore(store_config(config), &mut recovered)?;
-    let member = Member::new(member_config(config, bytes, log.boot), log, store, Time::default())?;
+    let mut member =
+        Member::new(member_config(config, bytes, log.boot), log, store, Time::default())?;
+    member.read_log_with(wal.reader());
     Ok(Opened { member, wal, backend, reserve, metrics })
 }
 

@@ -66,7 +66,7 @@ impl Threads {
             Effect::Fetch { .. } => {
                 let _ = self.helper.send(HelperWork::Effect(effect));
             }
-            Effect::History { .. } => {
+            Effect::History { .. } | Effect::FetchLog { .. } => {
                 let _ = self.scanner.send(HelperWork::Effect(effect));
             }
             Effect::Hash { is_paced: true, .. } => {
