@@ -32,7 +32,7 @@ const GATES: &[Gate] = &[
     gate("sim", "target/release/sim --seeds 1000 --replays 20"),
     gate(
         "mutants",
-        "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 600",
+        "cargo run --quiet --release -p sim --features mutants -- --mutant all --seeds 300",
     ),
     gate("fuzz", "cargo xtask fuzz --seconds 30"),
     gate("kill", "target/release/rtest kill --rounds 300 --server"),

@@ -14,23 +14,12 @@ const FOUNDED_PATIENCE: Duration = Duration::from_secs(1);
 /// Time that a running cluster's members have to tell of it.
 const JOIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How a member with a fresh folder begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Beginning {
-    /// With the first configuration.
-    Found,
-    /// With nothing: the cluster tells it.
-    Join,
-}
-
-/// Decides it, and sets the ids of member and cluster.
-pub async fn begin(config: &mut Config) -> anyhow::Result<Beginning> {
-    if config.initial_cluster_new {
-        found(config).await?;
-        return Ok(Beginning::Found);
+/// Decides which, and sets the ids of member and cluster.
+pub async fn begin(config: &mut Config) -> anyhow::Result<()> {
+    match config.initial_cluster_new {
+        true => found(config).await,
+        false => join(config).await,
     }
-    join(config).await?;
-    Ok(Beginning::Join)
 }
 
 async fn found(config: &mut Config) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-/// Simulates one member under faults, seed by seed.
+/// Simulates clusters of one to five members under faults, seed by seed.
 #[derive(Parser)]
 struct Arguments {
     /// How many seeds to run.

@@ -78,6 +78,7 @@ pub(super) fn build(values: &Values) -> Result<Config, String> {
         cluster_id: initial::cluster_id(&founders),
         founders,
         initial_cluster,
+        joins: read.text("initial-cluster-state") == "existing",
         initial_cluster_new: read.text("initial-cluster-state") == "new",
         initial_cluster_token: token,
         heartbeat_ms: read.uint("heartbeat-interval"),

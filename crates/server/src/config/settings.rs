@@ -55,6 +55,8 @@ pub struct Config {
     pub election_ms: u64,
     /// Ask before an election.
     pub pre_vote: bool,
+    /// A fresh folder joins a running cluster.
+    pub joins: bool,
     /// Bytes of data before writes are refused; `None` is without bound.
     pub quota_bytes: Option<i64>,
     /// The quota as given, for Status.

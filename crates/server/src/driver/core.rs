@@ -35,6 +35,9 @@ pub trait Core {
     /// The members of the cluster with the URLs at which peers reach them.
     fn peers(&self) -> Vec<(MemberId, Vec<String>)>;
 
+    /// True if this member was removed from the cluster.
+    fn is_removed(&self, member: MemberId) -> bool;
+
     /// Figures for metrics.
     fn figures(&self) -> Figures;
 }
@@ -100,6 +103,10 @@ impl Core for Member {
 
     fn peers(&self) -> Vec<(MemberId, Vec<String>)> {
         self.store().members().map(|row| (row.id, row.peer_urls.clone())).collect()
+    }
+
+    fn is_removed(&self, member: MemberId) -> bool {
+        self.store().is_removed(member)
     }
 
     fn figures(&self) -> Figures {

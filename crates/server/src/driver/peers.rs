@@ -65,7 +65,7 @@ impl Shell {
         }
     }
 
-    /// Begins to reach the other members.
+    /// Reaches the members that there are now, and no others.
     pub fn connect_peers(self: &Rc<Self>) {
         let hub: Rc<dyn Hub> = Rc::<Shell>::clone(self);
         let peers = self.peer_mail.peers.get_or_init(|| Peers::new(self.local(), hub));
@@ -93,8 +93,11 @@ impl Hub for Shell {
         Poll::Pending
     }
 
-    fn standing(&self, _: MemberId) -> Standing {
-        Standing::Welcome
+    fn standing(&self, member: MemberId) -> Standing {
+        match self.core.borrow().is_removed(member) {
+            true => Standing::Removed,
+            false => Standing::Welcome,
+        }
     }
 
     fn unreachable(&self, member: MemberId) {
@@ -125,6 +128,9 @@ impl Hub for Shell {
                 metrics.peer_round_trip.with_label_values(&[&id]).observe(took.as_secs_f64());
             }
             Counted::Active(active) => {
+                let event = if active { Event::Connected } else { Event::Disconnected };
+                self.peer_mail.push(event(member), 0);
+                self.wake_loop();
                 let local = format!("{:x}", self.config.member_id.0);
                 let labels = [local.as_str(), id.as_str()];
                 metrics.active_peers.with_label_values(&labels).set(i64::from(active));

@@ -69,6 +69,8 @@ pub(super) struct Facts {
     pub(super) ready: Cell<bool>,
     pub(super) stopping: Cell<bool>,
     pub(super) stopped: Cell<bool>,
+    /// This turn applied a change of the membership.
+    pub(super) members_changed: Cell<bool>,
     pub(super) defragmenting: Cell<bool>,
     pub(super) term: Cell<Term>,
     /// When the compaction that is being cleared up was applied.

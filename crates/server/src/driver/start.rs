@@ -230,6 +230,7 @@ fn member_config(config: &Config, bytes: u64, boot: u64) -> member::Config {
     made.heartbeat = Duration::from_millis(config.heartbeat_ms);
     made.election = Duration::from_millis(config.election_ms);
     made.pre_vote = config.pre_vote;
+    made.joins = config.joins;
     made.request_bytes_max = config.max_request_bytes;
     made.catch_up_entries = config.snapshot_catchup_entries;
     made.auto_compaction = config.auto_compaction.map(|mode| match mode {

@@ -73,6 +73,10 @@ impl Loop {
         self.schedule(&**core, cx);
         drop(core);
         let ended = self.execute(&shell, began);
+        if shell.facts.members_changed.take() {
+            tracing::info!("the membership of the cluster changed");
+            shell.connect_peers();
+        }
         shell.warn_of_slow(ended.since(began));
         for outbox in shell.answered.borrow_mut().drain(..) {
             outbox.wake();
@@ -231,7 +235,7 @@ impl Shell {
                 tracing::warn!(peer = %from, why, "passed over a message of another member");
             }
             Note::Removed => tracing::error!("this member was removed from the cluster"),
-            Note::MembersChanged => tracing::info!("the membership of the cluster changed"),
+            Note::MembersChanged => self.facts.members_changed.set(true),
             Note::NeedsSnapshot(to) => {
                 tracing::warn!(peer = %to, "a member needs entries that are gone");
             }

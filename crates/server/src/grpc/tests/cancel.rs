@@ -65,6 +65,10 @@ impl Core for Stalled {
         Vec::new()
     }
 
+    fn is_removed(&self, _: MemberId) -> bool {
+        false
+    }
+
     fn figures(&self) -> Figures {
         Core::figures(&self.member)
     }
