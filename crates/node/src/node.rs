@@ -367,6 +367,12 @@ impl Node {
         self.raw.mut_store().take_wanted_snapshots().into_iter().map(MemberId).collect()
     }
 
+    /// True if `ready` or `take_persist` would give something.
+    #[cfg(test)]
+    pub(crate) fn has_ready(&self) -> bool {
+        self.raw.has_ready() || !self.outbox.is_empty() || self.is_writing()
+    }
+
     /// What can be done now, if there is anything.
     pub fn ready(&mut self) -> Option<Ready> {
         if self.is_founding {

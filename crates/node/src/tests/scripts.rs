@@ -1,5 +1,5 @@
-//! Golden scripts: `campaign`, `propose`, `write`, `synced`, `read` on nodes in memory; messages
-//! travel when a script says `deliver`.
+//! Golden scripts: `campaign`, `propose`, `write`, `synced`, `read`, `transfer` on nodes in memory;
+//! messages travel when a script says `deliver` (or `settle`: all of it), or are lost (`lose`).
 
 use crate::{Config, Node, Start};
 use anyhow::{Context, Result};
@@ -57,6 +57,12 @@ impl script::Run for System {
                 self.node(command)?.persisted(number);
             }
             "deliver" => self.deliver(&mut out)?,
+            "settle" => self.settle()?,
+            "lose" => writeln!(out, "{} lost", std::mem::take(&mut self.under_way).len())?,
+            "transfer" => {
+                let to = MemberId(command.parse_arg(1)?);
+                self.node(command)?.transfer_leader(to);
+            }
             "status" => {
                 let status = self.node(command)?.status();
                 let leader = status.leader.map_or("none".to_owned(), |id| id.to_string());
@@ -116,6 +122,29 @@ impl System {
             writeln!(out, "hard state: term {term}, vote {vote}, commit {commit}")?;
         }
         Ok(())
+    }
+
+    /// Syncs and delivers, without a word, until nobody has anything to say.
+    fn settle(&mut self) -> Result<()> {
+        let mut quiet = String::new();
+        loop {
+            for node in self.nodes.values_mut() {
+                while let Some(ready) = node.ready() {
+                    if let Some(last) = ready.committed.last() {
+                        node.applied(last.index);
+                    }
+                    self.under_way.extend(ready.messages);
+                }
+                if let Some(persist) = node.take_persist() {
+                    node.persisted(persist.number);
+                }
+            }
+            let has_more = self.nodes.values_mut().any(|node| node.has_ready());
+            if self.under_way.is_empty() && !has_more {
+                return Ok(());
+            }
+            self.deliver(&mut quiet)?;
+        }
     }
 
     fn deliver(&mut self, out: &mut String) -> Result<()> {
