@@ -110,7 +110,8 @@ impl Config {
         if self.joins {
             return Vec::new();
         }
-        if self.founders.is_empty() {
+        // A sole founder is this member, wherever it is reached by now.
+        if self.founders.len() < 2 {
             return vec![Founder { id: self.member, peer_urls: self.peer_urls.clone() }];
         }
         self.founders.clone()

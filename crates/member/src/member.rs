@@ -119,10 +119,11 @@ impl Member {
         now: Time,
     ) -> Result<Member, StartError> {
         let (applied, applied_term) = (store.applied(), store.applied_term());
-        let (voters, learners) = membership::at_start(&config, &store)?;
+        let founders = membership::founders(&config, &log);
+        let (voters, learners) = membership::at_start(&config, &founders, &store)?;
         let is_fresh = log.entries.is_empty() && log.base.index == Index(0);
         let start = node::Start {
-            founding: if is_fresh { membership::founding(&config) } else { Vec::new() },
+            founding: if is_fresh { membership::founding(&founders) } else { Vec::new() },
             hard_state: log.hard_state,
             base: log.base.index,
             base_term: log.base.term,
@@ -134,11 +135,11 @@ impl Member {
         };
         if store.members().next().is_none() {
             // A fresh disk: the first flush makes this durable; until then every start does it.
-            for Founder { id, peer_urls } in config.founders() {
+            for Founder { id, peer_urls } in founders.clone() {
                 store.set_member(store::MemberRow { id, peer_urls, ..store::MemberRow::default() });
             }
         }
-        membership::check_proposers(&config, &store)?;
+        membership::check_proposers(&founders, &store)?;
         let mut node = Node::new(config.node(), &start)?;
         if node.is_sole_voter() {
             node.campaign();

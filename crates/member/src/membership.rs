@@ -18,10 +18,37 @@ use types::{Index, MemberId, OpError, Term, Time, limits};
 /// Between voters and learners in what the backend stores.
 const NOBODY: MemberId = MemberId(0);
 
+/// The members that the log begins with. Its own first entries tell, whatever the settings say
+/// by now; without such entries this member founded alone. A fresh log has those of the settings.
+pub(crate) fn founders(config: &Config, log: &wal::Recovered) -> Vec<Founder> {
+    if log.base.index != Index(0) || log.entries.is_empty() {
+        return config.founders();
+    }
+    let told: Vec<Founder> = log.entries.iter().map_while(founder).collect();
+    match told.is_empty() && !config.joins {
+        true => vec![Founder { id: config.member, peer_urls: config.peer_urls.clone() }],
+        false => told,
+    }
+}
+
+/// The founder that an entry adds.
+fn founder(entry: &wal::Entry) -> Option<Founder> {
+    if entry.kind != wal::EntryKind::ConfChange {
+        return None;
+    }
+    match ConfChange::decode(&entry.data).ok()? {
+        ConfChange { id: 0, member: id, action: Action::Add(peer_urls) } => {
+            Some(Founder { id, peer_urls })
+        }
+        _ => None,
+    }
+}
+
 /// Raft's voters and learners at the applied index: as stored, the founders on a fresh disk, or
 /// nobody at a member that joins.
 pub(crate) fn at_start(
     config: &Config,
+    founders: &[Founder],
     store: &Store,
 ) -> Result<(Vec<MemberId>, Vec<MemberId>), StartError> {
     if store.is_removed(config.member) {
@@ -29,7 +56,7 @@ pub(crate) fn at_start(
     }
     let stored = &store.reader().meta().conf_state;
     if store.applied() == Index(0) && stored.is_empty() {
-        let founders: Vec<MemberId> = config.founders().iter().map(|it| it.id).collect();
+        let founders: Vec<MemberId> = founders.iter().map(|founder| founder.id).collect();
         if !config.joins && !founders.contains(&config.member) {
             return Err(StartError::NotAMember(config.member));
         }
@@ -47,8 +74,8 @@ pub(crate) fn at_start(
 }
 
 /// The entries that a cluster of several founders begins with, as etcd has them.
-pub(crate) fn founding(config: &Config) -> Vec<wal::Entry> {
-    let mut founders = config.founders();
+pub(crate) fn founding(founders: &[Founder]) -> Vec<wal::Entry> {
+    let mut founders = founders.to_vec();
     if founders.len() < 2 {
         return Vec::new();
     }
@@ -62,10 +89,10 @@ pub(crate) fn founding(config: &Config) -> Vec<wal::Entry> {
 }
 
 /// Ids of requests begin with the last two bytes of the member's: these must tell members apart.
-pub(crate) fn check_proposers(config: &Config, store: &Store) -> Result<(), StartError> {
+pub(crate) fn check_proposers(founders: &[Founder], store: &Store) -> Result<(), StartError> {
     let mut ids: BTreeSet<MemberId> = store.members().map(|row| row.id).collect();
     if ids.is_empty() {
-        ids = config.founders().into_iter().map(|founder| founder.id).collect();
+        ids = founders.iter().map(|founder| founder.id).collect();
     }
     let mut seen = BTreeMap::new();
     for id in ids {

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, MEMBERS};
 use super::rig::{CLUSTER, Rig, put};
 use crate::request::{MemberInfo, Request, Response};
-use crate::{Config, Event, StartError, identity};
+use crate::{Config, Event, Founder, StartError, identity};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use types::{MemberId, OpError};
@@ -175,4 +175,23 @@ fn a_restart_finds_members_and_learners_as_they_were() {
     cluster.ask(follower, put("a", "1")).unwrap();
     let promoted = members(cluster.ask(follower, Request::MemberPromote(id)));
     assert_eq!(promoted.len(), 4);
+}
+
+#[test]
+fn a_member_keeps_its_founders_when_its_settings_name_others() {
+    let other = |id| Founder { id: MemberId(id), peer_urls: urls(9) };
+    for named in [vec![other(77)], vec![other(77), other(78)]] {
+        let mut rig = Rig::new();
+        rig.put("k", "v").unwrap();
+        rig.config.founders = named;
+        let mut rig = rig.restart();
+        assert_eq!(rig.get("k").as_deref(), Some("v"));
+    }
+    let mut cluster = connected();
+    cluster.ask(0, put("k", "v")).unwrap();
+    let mut rig = cluster.rigs.remove(0);
+    rig.config.founders = vec![other(77), other(78)];
+    let member = rig.try_restart().unwrap();
+    let ids: Vec<MemberId> = member.store().members().map(|row| row.id).collect();
+    assert_eq!(ids, MEMBERS);
 }
