@@ -3,7 +3,7 @@
 use crate::apply::Apply;
 use crate::compaction::Compaction;
 use crate::compactor::Compactor;
-use crate::config::{Config, Founder, StartError};
+use crate::config::{Config, StartError};
 use crate::counters::Counters;
 use crate::effect::{Effect, Effects, Note};
 use crate::event::Event;
@@ -133,12 +133,7 @@ impl Member {
             applied,
             applied_term,
         };
-        if store.members().next().is_none() {
-            // A fresh disk: the first flush makes this durable; until then every start does it.
-            for Founder { id, peer_urls } in founders.clone() {
-                store.set_member(store::MemberRow { id, peer_urls, ..store::MemberRow::default() });
-            }
-        }
+        membership::seed(&founders, &mut store);
         membership::check_proposers(&founders, &store)?;
         let mut node = Node::new(config.node(), &start)?;
         if node.is_sole_voter() {

@@ -31,6 +31,17 @@ pub(crate) fn founders(config: &Config, log: &wal::Recovered) -> Vec<Founder> {
     }
 }
 
+/// Puts the founders into a store without members: the first flush makes them durable; until then
+/// every start does it.
+pub(crate) fn seed(founders: &[Founder], store: &mut Store) {
+    if store.members().next().is_some() {
+        return;
+    }
+    for Founder { id, peer_urls } in founders.iter().cloned() {
+        store.set_member(store::MemberRow { id, peer_urls, ..store::MemberRow::default() });
+    }
+}
+
 /// The founder that an entry adds.
 fn founder(entry: &wal::Entry) -> Option<Founder> {
     if entry.kind != wal::EntryKind::ConfChange {
